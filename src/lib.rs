@@ -1,0 +1,62 @@
+//! Reads electronic chess boards, works out what the players did, and publishes it.
+//!
+//! Data flows one way, and the modules below stand in that order:
+//!
+//! bytes → frames → square events → observations → game record → publications → outbox → broker
+//!
+//! * [`wire`] turns bytes into frames and back, one file a board family. It knows neither chess nor time.
+//! * [`trace`] reads and writes the text format in which recorders, tests and bug reports share such bytes.
+//! * [`board`] turns frames into what each square shows, whichever way round the board stands. It does not know what is legal.
+//! * [`sensing`] turns squares, presses and time into observations: moved, taken back, irregular. It knows no topic and no file.
+//! * [`laws`] judges positions: is it legal, why not, has it ended. It holds no state and sees no sensor.
+//! * [`clock`] turns clock readings into the state of the clock. It knows no board.
+//! * [`game`] keeps the record as it grows, and writes it as PGN. It sees no sensor and no topic.
+//! * [`command`] is what people may ask for.
+//! * [`publish`] holds the payloads that others read, and their topics. It knows no broker.
+//! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
+//! * [`session`] is one table's whole pure pipeline behind one face.
+//! * [`sim`] plays games on virtual boards; it knows nothing of the pipeline it tests.
+//! * `daemon` (feature `io`) does all input and output of `run`.
+//!
+//! Everything but `daemon` and the commands is pure: no clock, no file, no socket, no randomness; time arrives as an argument.
+
+#![forbid(unsafe_code)]
+
+pub mod wire;
+
+pub mod trace;
+
+pub mod board;
+
+pub mod sensing;
+
+pub mod laws;
+
+pub mod clock;
+
+pub mod game;
+
+pub mod command;
+
+pub mod publish;
+
+pub mod outbox;
+
+pub mod session;
+
+pub mod sim;
+
+/// Traces through the pipeline in virtual time.
+pub mod replay;
+
+#[cfg(feature = "io")]
+pub mod config;
+
+#[cfg(feature = "io")]
+pub mod daemon;
+
+#[cfg(feature = "io")]
+pub mod commands;
+
+/// Milliseconds on a clock that only goes forward. In a daemon it starts with the process's machine, in a replay with the trace.
+pub type Millis = u64;

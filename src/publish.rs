@@ -1,0 +1,776 @@
+//! The payloads that others read, the topics they stand under, and their JSON Schemas.
+//!
+//! The types are the contract: their field names are the wire's. Readers ignore fields they do not know, so a field may be
+//! added; it may not change its meaning.
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+
+pub use crate::command::{Player, Reply, Side};
+
+/// Version of all payloads here.
+pub const VERSION: u32 = 1;
+
+/// One message for the broker, or for a file: where, what, and whether it stays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Publication {
+    pub topic: Topic,
+    pub body: Body,
+}
+
+/// What a message holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// One of the payload types below, as JSON text.
+    Json(String),
+    /// Plain text: PGN, a line for a phone.
+    Text(String),
+    /// Nothing: the retained message of this topic goes away.
+    Clear,
+}
+
+impl Body {
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Body::Json(text) | Body::Text(text) => text.as_bytes(),
+            Body::Clear => &[],
+        }
+    }
+}
+
+/// The topics of the contract below `{base}/{event}/edge/{node}/`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Topic {
+    /// The node's own state; last will.
+    NodeStatus,
+    Info,
+    Health,
+    AlertLine,
+    /// The final PGN of a closed game.
+    Archive {
+        game: String,
+    },
+    BoardStatus {
+        table: String,
+    },
+    Position {
+        table: String,
+    },
+    Clock {
+        table: String,
+    },
+    Game {
+        table: String,
+    },
+    Pgn {
+        table: String,
+    },
+    Event {
+        table: String,
+    },
+    Alert {
+        table: String,
+        audience: Audience,
+        id: String,
+    },
+    Raw {
+        table: String,
+    },
+}
+
+/// What may happen to a message that waits for the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// Every one is sent, in order.
+    Each,
+    /// A newer one of the same topic takes the place of an unsent older one.
+    Latest,
+    /// As `Latest`, and it is not worth keeping over a restart.
+    LatestUnstored,
+    /// Sent if there is a connection, else dropped.
+    BestEffort,
+}
+
+impl Topic {
+    /// The topic below `{base}/{event}/`, for this node.
+    pub fn path(&self, node: &str) -> String {
+        match self {
+            Topic::NodeStatus => format!("edge/{node}/status"),
+            Topic::Info => format!("edge/{node}/info"),
+            Topic::Health => format!("edge/{node}/health"),
+            Topic::AlertLine => format!("edge/{node}/alertline"),
+            Topic::Archive { game } => format!("edge/{node}/archive/{game}"),
+            Topic::BoardStatus { table } => format!("edge/{node}/board/{table}/status"),
+            Topic::Position { table } => format!("edge/{node}/board/{table}/position"),
+            Topic::Clock { table } => format!("edge/{node}/board/{table}/clock"),
+            Topic::Game { table } => format!("edge/{node}/board/{table}/game"),
+            Topic::Pgn { table } => format!("edge/{node}/board/{table}/pgn"),
+            Topic::Event { table } => format!("edge/{node}/board/{table}/event"),
+            Topic::Alert {
+                table,
+                audience,
+                id,
+            } => {
+                format!("edge/{node}/board/{table}/alert/{}/{id}", audience.as_str())
+            }
+            Topic::Raw { table } => format!("edge/{node}/board/{table}/raw"),
+        }
+    }
+
+    /// Whether the broker keeps the last message for whoever comes later.
+    pub fn retain(&self) -> bool {
+        !matches!(
+            self,
+            Topic::Health | Topic::AlertLine | Topic::Event { .. } | Topic::Raw { .. }
+        )
+    }
+
+    /// MQTT quality of service: 1, but for what comes again soon.
+    pub fn qos(&self) -> u8 {
+        match self {
+            Topic::Health | Topic::Raw { .. } => 0,
+            _ => 1,
+        }
+    }
+
+    pub fn delivery(&self) -> Delivery {
+        match self {
+            Topic::Event { .. } | Topic::AlertLine | Topic::Archive { .. } => Delivery::Each,
+            // An alert that is raised and closed while the broker is away need not be shown.
+            Topic::Alert { .. } | Topic::Game { .. } | Topic::Pgn { .. } => Delivery::Latest,
+            Topic::BoardStatus { .. } | Topic::NodeStatus | Topic::Info => Delivery::Latest,
+            Topic::Position { .. } | Topic::Clock { .. } => Delivery::LatestUnstored,
+            Topic::Health | Topic::Raw { .. } => Delivery::BestEffort,
+        }
+    }
+}
+
+/// What every JSON payload carries.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Envelope {
+    /// Version of the payload.
+    pub v: u32,
+    /// Names the numbering; random, made with the store.
+    pub stream: String,
+    /// An event's own number in the stream, without gaps; in every other payload that of the last event it contains.
+    pub seq: u64,
+    /// Names the run of the daemon; information only.
+    pub boot: String,
+    /// Wall time, RFC 3339 in UTC.
+    pub at: String,
+    /// Monotonic time in milliseconds.
+    pub mono_ms: u64,
+    /// Whether the wall time can be trusted.
+    pub time_ok: bool,
+}
+
+/// `edge/{node}/status`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeStatus {
+    pub v: u32,
+    pub status: Online,
+    pub boot: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Online {
+    Online,
+    Offline,
+}
+
+/// `edge/{node}/info`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Info {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    /// The program's version.
+    pub version: String,
+    pub boards: Vec<BoardInfo>,
+    pub tables: Vec<String>,
+}
+
+/// A board that was found on a port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BoardInfo {
+    pub port: String,
+    pub family: String,
+    pub serial: Option<String>,
+    pub table: Option<String>,
+}
+
+/// `…/{table}/status`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BoardStatus {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    pub table: String,
+    pub status: Link,
+    pub serial: Option<String>,
+    pub firmware: Option<String>,
+    pub orientation: Option<Orientation>,
+    /// Charge in percent, of boards that have a battery.
+    pub battery: Option<u8>,
+    pub ready: Ready,
+    /// Bytes that could not be read since the port was opened.
+    pub skipped_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Link {
+    Ok,
+    Missing,
+    Silent,
+    Fault,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Orientation {
+    Normal,
+    Rotated,
+}
+
+/// Whether the game can begin, and what is lacking.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ready {
+    pub ok: bool,
+    pub missing: Vec<Missing>,
+    /// The squares of `start_array`, where the set-up is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub squares: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    Board,
+    StartArray,
+    Orientation,
+    Clock,
+    Times,
+    Lever,
+    Pairing,
+    Armed,
+}
+
+/// `…/{table}/position`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Position {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    pub table: String,
+    /// What stands on the board, as the first field of a FEN; `x` for a man that the board cannot tell, `?` for a square not yet read.
+    pub placement: String,
+    /// Whether it has stood still.
+    pub stable: bool,
+    /// Whether it agrees with the record.
+    pub in_sync: bool,
+    /// The squares that differ from the record.
+    pub differing: Vec<String>,
+    /// False once the game is over: the placement is that of the end.
+    pub live: bool,
+}
+
+/// `…/{table}/clock`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clock {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    pub table: String,
+    pub white_ms: Option<u64>,
+    pub black_ms: Option<u64>,
+    pub running: Running,
+    /// Whose flag has fallen.
+    pub flag: Flag,
+    pub source: ClockSource,
+    /// True when no reading can be expected just now: the times are old.
+    pub stale: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Running {
+    White,
+    Black,
+    #[default]
+    None,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Flag {
+    White,
+    Black,
+    Both,
+    #[default]
+    None,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockSource {
+    /// A clock on the board's cable.
+    Dgt,
+    /// Told by commands.
+    External,
+    #[default]
+    None,
+}
+
+/// `…/{table}/game`: the whole record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Game {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    pub game: String,
+    /// Rises with every change.
+    pub rev: u64,
+    pub table: String,
+    pub phase: Phase,
+    pub ruleset: String,
+    pub variant: String,
+    pub supervised: bool,
+    pub start_fen: String,
+    pub chess960: bool,
+    /// The position after the last move.
+    pub fen: String,
+    pub turn: Side,
+    pub moves: Vec<Move>,
+    pub round: Option<String>,
+    pub board: Option<String>,
+    pub white: Player,
+    pub black: Player,
+    pub time_control: Option<String>,
+    pub started_at: Option<String>,
+    pub last_move_at: Option<String>,
+    pub ended_at: Option<String>,
+    pub white_clock_ms: Option<u64>,
+    pub black_clock_ms: Option<u64>,
+    pub result: String,
+    pub result_by: Option<ResultBy>,
+    pub result_state: Option<ResultState>,
+    pub termination: Option<String>,
+    pub reason: Option<String>,
+    pub in_sync: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    #[default]
+    Setup,
+    Ready,
+    Playing,
+    Paused,
+    Ended,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultBy {
+    Kings,
+    Board,
+    Arbiter,
+    Import,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultState {
+    Proposed,
+    Set,
+}
+
+/// One ply of the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Move {
+    pub ply: u32,
+    pub uci: String,
+    pub san: String,
+    pub state: MoveState,
+    /// What completed it.
+    pub by: Option<CompletedBy>,
+    /// What the mover's clock showed once he had pressed.
+    pub clk_ms: Option<u64>,
+    /// The time he spent on it.
+    pub emt_ms: Option<u64>,
+    pub doubt: Option<Doubt>,
+    /// With doubt: each a whole line of UCI moves separated by spaces, from this ply on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MoveState {
+    Provisional,
+    Final,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompletedBy {
+    Press,
+    Reply,
+    End,
+    Quiet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    Ambiguous,
+    PromotionUnseen,
+    Gap,
+    IllegalAccepted,
+}
+
+/// `…/{table}/event`: one thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    /// `stream` and `seq` in one; the same after any restart.
+    pub id: String,
+    pub table: String,
+    pub game: Option<String>,
+    pub rev: u64,
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventKind {
+    GameStarted {
+        start_fen: String,
+    },
+    Lift {
+        square: String,
+        piece: Option<String>,
+    },
+    Place {
+        square: String,
+        piece: Option<String>,
+    },
+    Touched {
+        side: Side,
+        square: String,
+    },
+    Move(Move),
+    Completed {
+        ply: u32,
+        by: CompletedBy,
+        clk_ms: Option<u64>,
+        emt_ms: Option<u64>,
+    },
+    Correction {
+        keep_plies: u32,
+        reason: CorrectionReason,
+    },
+    Takeback {
+        keep_plies: u32,
+        reason: CorrectionReason,
+    },
+    Gap {
+        ply: u32,
+        plies: u32,
+        alternatives: Vec<String>,
+    },
+    Press {
+        side: Side,
+        white_ms: Option<u64>,
+        black_ms: Option<u64>,
+    },
+    OutOfSync {
+        squares: Vec<String>,
+    },
+    InSync,
+    Flag {
+        side: Side,
+    },
+    ClaimPossible {
+        claim: String,
+    },
+    ResultProposed {
+        result: String,
+        by: ResultBy,
+    },
+    GameEnded {
+        result: String,
+        by: Option<ResultBy>,
+        state: ResultState,
+        termination: Option<String>,
+        reason: Option<String>,
+    },
+    AlertRaised {
+        alert: AlertBody,
+    },
+    AlertChanged {
+        alert: AlertBody,
+    },
+    AlertClosed {
+        alert: String,
+        kind: AlertKind,
+        why: CloseReason,
+    },
+    Command {
+        id: String,
+        by: Option<String>,
+        verb: String,
+    },
+}
+
+impl EventKind {
+    /// The word in the payload's `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EventKind::GameStarted { .. } => "game_started",
+            EventKind::Lift { .. } => "lift",
+            EventKind::Place { .. } => "place",
+            EventKind::Touched { .. } => "touched",
+            EventKind::Move(_) => "move",
+            EventKind::Completed { .. } => "completed",
+            EventKind::Correction { .. } => "correction",
+            EventKind::Takeback { .. } => "takeback",
+            EventKind::Gap { .. } => "gap",
+            EventKind::Press { .. } => "press",
+            EventKind::OutOfSync { .. } => "out_of_sync",
+            EventKind::InSync => "in_sync",
+            EventKind::Flag { .. } => "flag",
+            EventKind::ClaimPossible { .. } => "claim_possible",
+            EventKind::ResultProposed { .. } => "result_proposed",
+            EventKind::GameEnded { .. } => "game_ended",
+            EventKind::AlertRaised { .. } => "alert_raised",
+            EventKind::AlertChanged { .. } => "alert_changed",
+            EventKind::AlertClosed { .. } => "alert_closed",
+            EventKind::Command { .. } => "command",
+        }
+    }
+}
+
+/// Why plies that were published are no longer in the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CorrectionReason {
+    /// The same man went on to another square, or castling was completed.
+    MovedOn,
+    /// The move was taken back on the board.
+    TakenBack,
+    /// The first moves fell away when the array was set up again.
+    SetUpAgain,
+    /// King moves that were the result sign.
+    ResultSign,
+    /// The placement reads differently by now.
+    Reread,
+    /// By command.
+    Command,
+}
+
+/// `…/alert/{audience}/{id}`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Alert {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    #[serde(flatten)]
+    pub alert: AlertBody,
+}
+
+/// Something that a person should look at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AlertBody {
+    pub kind: AlertKind,
+    pub id: String,
+    pub table: String,
+    pub game: Option<String>,
+    pub audience: Audience,
+    pub severity: Severity,
+    pub state: AlertState,
+    /// Until when the arbiter may act.
+    pub act_until: ActUntil,
+    pub ack: Option<Ack>,
+    /// When it was raised, RFC 3339.
+    pub since: String,
+    /// The ply that it is about: the next one, where no move was made.
+    pub ply: u32,
+    pub side: Option<Side>,
+    pub squares: Vec<String>,
+    pub law: Option<Law>,
+    /// At most 100 characters, neutral.
+    pub text: String,
+    pub detail: AlertDetail,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AlertDetail {
+    /// The move that the board shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uci: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<IllegalReason>,
+    /// How the board is put right, one step an entry: `b5-f1`, `-d7`, `+Qd1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way_back: Vec<String>,
+    /// The placement to go back to, as the first field of a FEN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub must_play: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub white_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub black_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ack {
+    pub by: Option<String>,
+    pub at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Law {
+    pub ruleset: String,
+    pub article: String,
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Audience {
+    /// Pushed to the arbiter.
+    Arbiter,
+    /// Shown when the arbiter asks.
+    Request,
+    /// Whoever runs the boards.
+    Operator,
+}
+
+impl Audience {
+    pub const ALL: [Audience; 3] = [Audience::Arbiter, Audience::Request, Audience::Operator];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Audience::Arbiter => "arbiter",
+            Audience::Request => "request",
+            Audience::Operator => "operator",
+        }
+    }
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Info,
+    Warn,
+    Urgent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AlertState {
+    Suspected,
+    Confirmed,
+    Lapsed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActUntil {
+    OpponentTouch,
+    OpponentMove,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertKind {
+    IllegalMove,
+    TouchViolation,
+    ReleaseViolation,
+    Displaced,
+    OutOfTurn,
+    SetupWrong,
+    PromotionUnfinished,
+    PromotionCheck,
+    CastlingUnfinished,
+    PressWithoutMove,
+    Ambiguous,
+    Gap,
+    Flag,
+    BothFlags,
+    Repetition,
+    FiftyMoves,
+    ArbiterMustRecord,
+    TimeTrouble,
+    ClockMismatch,
+    ClockSides,
+    ClockStopped,
+    ClockAbsent,
+    Late,
+    Fivefold,
+    Seventyfive,
+    DeadPosition,
+    IllegalPosition,
+    ResultMissing,
+    ResultMismatch,
+    BoardMissing,
+    BoardSilent,
+    BoardSwapped,
+    SquareFaulty,
+    StoreFull,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CloseReason {
+    Restored,
+    Lapsed,
+    Stands,
+    Dismissed,
+    Ended,
+    Superseded,
+}
+
+/// Why the Laws do not know a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IllegalReason {
+    PieceCannotMoveSo,
+    PathBlocked,
+    OwnKingInCheck,
+    CastlingRightLost,
+    CastlingThroughCheck,
+    CastlingBlocked,
+    NoEnPassant,
+    OwnPieceCaptured,
+    KingCaptured,
+    WrongColourPromotion,
+    PawnOnLastRank,
+    NotYourTurn,
+    PiecesSwapped,
+    Other,
+}
+
+/// The schemas of all payloads, by file name.
+pub fn schemas() -> Vec<(&'static str, Schema)> {
+    vec![
+        ("node-status", schema_for!(NodeStatus)),
+        ("info", schema_for!(Info)),
+        ("board-status", schema_for!(BoardStatus)),
+        ("position", schema_for!(Position)),
+        ("clock", schema_for!(Clock)),
+        ("game", schema_for!(Game)),
+        ("event", schema_for!(Event)),
+        ("alert", schema_for!(Alert)),
+        ("command", schema_for!(crate::command::Command)),
+        ("reply", schema_for!(Reply)),
+    ]
+}

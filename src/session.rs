@@ -1,0 +1,1 @@
+//! One table's whole pure pipeline behind one face.
