@@ -1,1 +1,313 @@
+//! What each square shows: frames become contents of squares, whichever way round the board stands.
 //!
+//! A dump and single updates end as the same thing here. What is legal is not known in this module.
+
+use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
+use std::fmt;
+
+use crate::publish::Orientation;
+
+pub mod driver;
+
+pub use driver::{Driver, Reading};
+
+/// What a sensor can know of one square.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Contents {
+    Empty,
+    /// Something stands there; the board cannot tell what.
+    Occupied,
+    /// A man of this side.
+    Side(Color),
+    Piece(Piece),
+    /// A DGT result token: it occupies the square and is nothing to the Laws.
+    Token(Token),
+}
+
+/// The tokens with which DGT boards can be told a result (codes 0d to 0f).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Token {
+    Draw,
+    WhiteWins,
+    BlackWins,
+}
+
+impl Token {
+    pub fn result(self) -> &'static str {
+        match self {
+            Token::Draw => "1/2-1/2",
+            Token::WhiteWins => "1-0",
+            Token::BlackWins => "0-1",
+        }
+    }
+}
+
+impl Contents {
+    /// Whether a square that holds `man` can show this.
+    pub fn agrees(self, man: Option<Piece>) -> bool {
+        match (self, man) {
+            (Contents::Empty | Contents::Token(_), None) => true,
+            (Contents::Occupied, Some(_)) => true,
+            (Contents::Side(color), Some(man)) => man.color == color,
+            (Contents::Piece(piece), Some(man)) => piece == man,
+            _ => false,
+        }
+    }
+
+    pub fn is_empty(self) -> bool {
+        matches!(self, Contents::Empty | Contents::Token(_))
+    }
+
+    /// The man, where the sensor can name it.
+    pub fn piece(self) -> Option<Piece> {
+        match self {
+            Contents::Piece(piece) => Some(piece),
+            _ => None,
+        }
+    }
+
+    /// One letter, as in a FEN; `x` for a man that the board cannot tell.
+    pub fn letter(self) -> Option<char> {
+        match self {
+            Contents::Empty => None,
+            Contents::Occupied | Contents::Side(_) | Contents::Token(_) => Some('x'),
+            Contents::Piece(piece) => Some(piece.char()),
+        }
+    }
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Contents::Empty => f.write_str("empty"),
+            Contents::Occupied => f.write_str("x"),
+            Contents::Side(color) => f.write_str(color.fold_wb("X", "x")),
+            Contents::Piece(piece) => write!(f, "{}", piece.char()),
+            Contents::Token(token) => write!(f, "token {}", token.result()),
+        }
+    }
+}
+
+/// A square that reads differently than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SquareEvent {
+    pub square: Square,
+    pub contents: Contents,
+}
+
+/// All 64 squares as last read. A square that was never read agrees with everything.
+///
+/// Kept twice over as sets of squares, because the comparison with a position is the most frequent question of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    squares: [Option<Contents>; 64],
+    /// The squares read as a known man or as empty, as a board.
+    men: Board,
+    /// The squares whose contents are known exactly.
+    exact: Bitboard,
+}
+
+impl Default for Picture {
+    fn default() -> Picture {
+        Picture { squares: [None; 64], men: Board::empty(), exact: Bitboard::EMPTY }
+    }
+}
+
+impl Picture {
+    pub fn at(&self, square: Square) -> Option<Contents> {
+        self.squares[square.to_usize()]
+    }
+
+    /// The man that a square shows, if it shows one by name.
+    pub fn piece(&self, square: Square) -> Option<Piece> {
+        self.men.piece_at(square)
+    }
+
+    /// Whether the square was read and is vacant.
+    pub fn is_empty(&self, square: Square) -> bool {
+        self.at(square).is_some_and(Contents::is_empty)
+    }
+
+    /// Takes a reading; tells what stood there before if that was something else.
+    pub fn set(&mut self, square: Square, contents: Contents) -> Option<Option<Contents>> {
+        let before = self.squares[square.to_usize()];
+        if before == Some(contents) {
+            return None;
+        }
+        self.squares[square.to_usize()] = Some(contents);
+        match contents {
+            Contents::Piece(piece) => self.men.set_piece_at(square, piece),
+            _ => self.men.discard_piece_at(square),
+        }
+        self.exact.set(square, !matches!(contents, Contents::Occupied | Contents::Side(_)));
+        Some(before)
+    }
+
+    /// Whether every square has been read.
+    pub fn is_complete(&self) -> bool {
+        self.squares.iter().all(Option::is_some)
+    }
+
+    /// Whether nothing has been read yet.
+    pub fn is_blank(&self) -> bool {
+        self.squares.iter().all(Option::is_none)
+    }
+
+    /// The squares that cannot show this board.
+    pub fn differing(&self, board: &Board) -> Bitboard {
+        let mut same_men = Bitboard::EMPTY;
+        for color in Color::ALL {
+            for role in Role::ALL {
+                same_men |= self.men.by_piece(role.of(color)) & board.by_piece(role.of(color));
+            }
+        }
+        let vacant = !self.men.occupied() & !board.occupied();
+        let mut differing = self.exact & !(same_men | vacant);
+        for square in !self.exact {
+            if let Some(contents) = self.at(square)
+                && !contents.agrees(board.piece_at(square))
+            {
+                differing.add(square);
+            }
+        }
+        differing
+    }
+
+    pub fn agrees_with(&self, board: &Board) -> bool {
+        self.differing(board).is_empty()
+    }
+
+    /// The same board seen from the other side.
+    pub fn rotated(&self) -> Picture {
+        let mut turned = Picture::default();
+        for square in Square::ALL {
+            if let Some(contents) = self.at(square) {
+                turned.set(square.rotate_180(), contents);
+            }
+        }
+        turned
+    }
+
+    /// The picture as the game numbers the squares.
+    pub fn oriented(&self, orientation: Orientation) -> Picture {
+        match orientation {
+            Orientation::Normal => self.clone(),
+            Orientation::Rotated => self.rotated(),
+        }
+    }
+
+    /// First field of a FEN, with `x` for a man that the board cannot tell and `?` for a square not yet read.
+    pub fn placement(&self) -> String {
+        let mut text = String::with_capacity(71);
+        for rank in shakmaty::Rank::ALL.into_iter().rev() {
+            let mut vacant = 0;
+            for file in shakmaty::File::ALL {
+                let letter = match self.at(Square::from_coords(file, rank)) {
+                    None => Some('?'),
+                    Some(contents) => contents.letter(),
+                };
+                match letter {
+                    None => vacant += 1,
+                    Some(letter) => {
+                        if vacant > 0 {
+                            text.push_str(&vacant.to_string());
+                        }
+                        vacant = 0;
+                        text.push(letter);
+                    }
+                }
+            }
+            if vacant > 0 {
+                text.push_str(&vacant.to_string());
+            }
+            if rank != shakmaty::Rank::First {
+                text.push('/');
+            }
+        }
+        text
+    }
+
+    /// A result token that stands on the board.
+    pub fn token(&self) -> Option<(Square, Token)> {
+        Square::ALL.into_iter().find_map(|square| match self.at(square) {
+            Some(Contents::Token(token)) => Some((square, token)),
+            _ => None,
+        })
+    }
+}
+
+/// The square as a game on a board of this orientation names it.
+pub fn oriented(square: Square, orientation: Orientation) -> Square {
+    match orientation {
+        Orientation::Normal => square,
+        Orientation::Rotated => square.rotate_180(),
+    }
+}
+
+/// Which way round the board stands, judged by an array that it should show (the board's own numbering in, dgt.md 7.1).
+///
+/// A turned board has White's men on its upper ranks, and its king beside the other bishop; an array with king and queen exchanged
+/// is a wrong set-up of a board that stands right. So the array need not agree on every square, but on most, and better one way.
+pub fn find_orientation(raw: &Picture, array: &Board) -> Option<Orientation> {
+    const TOLERANCE: usize = 8;
+    if raw.is_blank() {
+        return None;
+    }
+    let normal = raw.differing(array).count();
+    let rotated = raw.rotated().differing(array).count();
+    if normal <= TOLERANCE && normal < rotated {
+        Some(Orientation::Normal)
+    } else if rotated <= TOLERANCE && rotated < normal {
+        Some(Orientation::Rotated)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(placement: &str) -> Picture {
+        let board = Board::from_ascii_board_fen(placement.as_bytes()).expect("test board");
+        let mut picture = Picture::default();
+        for square in Square::ALL {
+            picture.set(square, board.piece_at(square).map_or(Contents::Empty, Contents::Piece));
+        }
+        picture
+    }
+
+    /// Cases B1 and B4: what the board shows in its own numbering, and how it stands.
+    #[test]
+    fn orientation_by_the_start_array() {
+        let table = [
+            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR", Some(Orientation::Normal)),
+            ("RNBKQBNR/PPPPPPPP/8/8/8/8/pppppppp/rnbkqbnr", Some(Orientation::Rotated)),
+            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR", Some(Orientation::Normal)),
+            ("rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR", Some(Orientation::Normal)),
+            ("rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR", Some(Orientation::Normal)),
+            ("RNBQKBNR/PPPPPPPP/8/8/8/8/pppppppp/rnbqkbnr", Some(Orientation::Rotated)),
+            ("8/8/8/8/8/8/8/8", None),
+        ];
+        for (shown, expected) in table {
+            assert_eq!(find_orientation(&picture(shown), &Board::new()), expected, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_square_never_read_agrees_with_everything() {
+        let mut picture = Picture::default();
+        assert!(picture.agrees_with(&Board::new()));
+        picture.set(Square::E2, Contents::Empty);
+        assert_eq!(picture.differing(&Board::new()), Bitboard::from(Square::E2));
+    }
+
+    #[test]
+    fn placement_text() {
+        let mut shown = picture("4k3/8/8/3pP3/8/8/8/4K3");
+        assert_eq!(shown.placement(), "4k3/8/8/3pP3/8/8/8/4K3");
+        shown.set(Square::A1, Contents::Occupied);
+        assert_eq!(shown.placement(), "4k3/8/8/3pP3/8/8/8/x3K3");
+        assert!(Picture::default().placement().starts_with("????????/"));
+    }
+}

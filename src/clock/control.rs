@@ -1,0 +1,1 @@
+//! Time controls as text.

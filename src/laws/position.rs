@@ -1,0 +1,445 @@
+//! A position as the record holds it: one that the Laws know, or one that both players let stand.
+
+use shakmaty::{
+    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, FromSetup, Move, MoveList, Piece, Position as _,
+    Rank, Role, Setup, Square, attacks, fen::Fen, san::SanPlus, uci::UciMove,
+};
+use std::fmt;
+
+/// Men, side to move and rights. Moves are the legal ones where the Laws know the position, else those that the men can make by
+/// their geometry: after an irregular move that stands (A.5.2), a king may be in check while the opponent has the move.
+#[derive(Debug, Clone)]
+pub struct Position {
+    inner: Inner,
+    mode: CastlingMode,
+}
+
+#[derive(Debug, Clone)]
+enum Inner {
+    Legal(Chess),
+    Geometric(Box<Setup>),
+}
+
+/// The squares that a move changes, with what stands there afterwards: two, three (en passant) or four (castling).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Effects {
+    items: [Option<(Square, Option<Piece>)>; 4],
+}
+
+/// A text that is not a position.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FenError {
+    #[error("bad FEN {fen:?}: {error}")]
+    Syntax { fen: String, error: String },
+    #[error("FEN {0:?} lacks a king")]
+    KingMissing(String),
+}
+
+/// A text that is not a move of this position.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MoveTextError {
+    #[error("{0:?} is neither UCI nor SAN")]
+    Syntax(String),
+    #[error("{0:?} cannot be played here")]
+    NotPlayable(String),
+}
+
+impl Position {
+    /// The initial position.
+    pub fn initial() -> Position {
+        Position { inner: Inner::Legal(Chess::default()), mode: CastlingMode::Standard }
+    }
+
+    /// Reads a FEN. Positions that no game can reach are taken too, as long as both sides have their king.
+    pub fn from_fen(fen: &str, chess960: bool) -> Result<Position, FenError> {
+        let parsed: Fen =
+            fen.trim().parse().map_err(|error| FenError::Syntax { fen: fen.to_owned(), error: format!("{error}") })?;
+        let setup = parsed.into_setup();
+        if setup.board.king_of(Color::White).is_none() || setup.board.king_of(Color::Black).is_none() {
+            return Err(FenError::KingMissing(fen.to_owned()));
+        }
+        Ok(Position::from_setup(setup, CastlingMode::from_chess960(chess960)))
+    }
+
+    /// The position of this set-up, judged by the Laws where they know it.
+    pub fn from_setup(setup: Setup, mode: CastlingMode) -> Position {
+        let legal = Chess::from_setup(setup.clone(), mode)
+            .or_else(|error| error.ignore_invalid_castling_rights())
+            .or_else(|error| error.ignore_invalid_ep_square())
+            .or_else(|error| error.ignore_too_much_material())
+            .or_else(|error| error.ignore_impossible_check());
+        let inner = match legal {
+            Ok(chess) => Inner::Legal(chess),
+            Err(_) => Inner::Geometric(Box::new(setup)),
+        };
+        Position { inner, mode }
+    }
+
+    /// A position of which only the men and the side to move are known: every castling right that the men allow is granted.
+    pub fn from_board(board: Board, turn: Color, mode: CastlingMode) -> Position {
+        let mut setup = Setup { board, turn, ..Setup::empty() };
+        for color in Color::ALL {
+            let back = Bitboard::from_rank(color.backrank());
+            let home = Square::from_coords(shakmaty::File::E, color.fold_wb(Rank::First, Rank::Eighth));
+            if setup.board.king_of(color) == Some(home) {
+                let corners = Bitboard::CORNERS & back;
+                setup.castling_rights |= setup.board.by_piece(Role::Rook.of(color)) & corners;
+            }
+        }
+        Position::from_setup(setup, mode)
+    }
+
+    pub fn board(&self) -> &Board {
+        match &self.inner {
+            Inner::Legal(chess) => chess.board(),
+            Inner::Geometric(setup) => &setup.board,
+        }
+    }
+
+    pub fn turn(&self) -> Color {
+        match &self.inner {
+            Inner::Legal(chess) => chess.turn(),
+            Inner::Geometric(setup) => setup.turn,
+        }
+    }
+
+    pub fn castling_mode(&self) -> CastlingMode {
+        self.mode
+    }
+
+    /// The position as the Laws know it, if they do.
+    pub fn legal(&self) -> Option<&Chess> {
+        match &self.inner {
+            Inner::Legal(chess) => Some(chess),
+            Inner::Geometric(_) => None,
+        }
+    }
+
+    pub fn setup(&self) -> Setup {
+        match &self.inner {
+            Inner::Legal(chess) => chess.to_setup(EnPassantMode::Legal),
+            Inner::Geometric(setup) => (**setup).clone(),
+        }
+    }
+
+    /// The moves that may be played: legal ones, or by geometry where the Laws do not know the position.
+    pub fn moves(&self) -> MoveList {
+        match &self.inner {
+            Inner::Legal(chess) => chess.legal_moves(),
+            Inner::Geometric(setup) => geometric_moves(setup, self.mode),
+        }
+    }
+
+    pub fn is_playable(&self, m: Move) -> bool {
+        match &self.inner {
+            Inner::Legal(chess) => chess.is_legal(m),
+            Inner::Geometric(_) => self.moves().contains(&m),
+        }
+    }
+
+    /// The moves of the man on `from`, in the same sense as [`Position::moves`].
+    pub fn moves_from(&self, from: Square) -> impl Iterator<Item = Move> {
+        self.moves().into_iter().filter(move |m| m.from() == Some(from))
+    }
+
+    /// The moves that the men can make by their geometry, king safety and legality of castling aside.
+    pub fn geometric_moves(&self) -> MoveList {
+        geometric_moves(&self.setup(), self.mode)
+    }
+
+    /// The position with the other side to move; en passant is over.
+    pub fn with_turn(&self, turn: Color) -> Position {
+        let mut setup = self.setup();
+        if setup.turn == turn {
+            return self.clone();
+        }
+        setup.turn = turn;
+        setup.ep_square = None;
+        Position::from_setup(setup, self.mode)
+    }
+
+    /// The position after `m`, which is one of [`Position::moves`] or of [`Position::geometric_moves`].
+    pub fn play(&self, m: Move) -> Position {
+        match &self.inner {
+            Inner::Legal(chess) if chess.is_legal(m) => {
+                let mut next = chess.clone();
+                next.play_unchecked(m);
+                Position { inner: Inner::Legal(next), mode: self.mode }
+            }
+            _ => self.play_by_geometry(m),
+        }
+    }
+
+    /// Which squares `m` changes, and to what.
+    pub fn effects(&self, m: Move) -> Effects {
+        let us = self.turn();
+        let mut effects = Effects::default();
+        match m {
+            Move::Normal { role, from, to, promotion, .. } => {
+                effects.push(from, None);
+                effects.push(to, Some(promotion.unwrap_or(role).of(us)));
+            }
+            Move::EnPassant { from, to } => {
+                effects.push(from, None);
+                effects.push(to, Some(Role::Pawn.of(us)));
+                effects.push(Square::from_coords(to.file(), from.rank()), None);
+            }
+            Move::Castle { king, rook } => {
+                let side = CastlingSide::from_king_side(king < rook);
+                let (king_to, rook_to) = (side.king_to(us), side.rook_to(us));
+                for square in [king, rook] {
+                    if square != king_to && square != rook_to {
+                        effects.push(square, None);
+                    }
+                }
+                effects.push(king_to, Some(Role::King.of(us)));
+                effects.push(rook_to, Some(Role::Rook.of(us)));
+            }
+            Move::Put { role, to } => effects.push(to, Some(role.of(us))),
+        }
+        effects
+    }
+
+    /// UCI: castling as `e1g1`, in Chess960 king takes rook.
+    pub fn uci(&self, m: Move) -> String {
+        UciMove::from_move(m, self.mode).to_string()
+    }
+
+    /// SAN; where the Laws do not know the move, the long form of the same letters (`Nf3-d4`).
+    pub fn san(&self, m: Move) -> String {
+        match &self.inner {
+            Inner::Legal(chess) if chess.is_legal(m) => SanPlus::from_move(chess.clone(), m).to_string(),
+            _ => long_algebraic(m),
+        }
+    }
+
+    /// Reads UCI or SAN. With `by_geometry` also moves that are not legal.
+    pub fn parse_move(&self, text: &str, by_geometry: bool) -> Result<Move, MoveTextError> {
+        let text = text.trim();
+        let playable = self.moves();
+        if let Ok(uci) = text.parse::<UciMove>() {
+            let matching = |m: &Move| {
+                UciMove::from_move(*m, self.mode) == uci || UciMove::from_standard(*m) == uci || UciMove::from_chess960(*m) == uci
+            };
+            if let Some(m) = playable.iter().copied().find(matching) {
+                return Ok(m);
+            }
+            if by_geometry {
+                return self.move_by_squares(uci).ok_or_else(|| MoveTextError::NotPlayable(text.to_owned()));
+            }
+            return Err(MoveTextError::NotPlayable(text.to_owned()));
+        }
+        let san: SanPlus = text.parse().map_err(|_| MoveTextError::Syntax(text.to_owned()))?;
+        san.san.find_move(&playable).copied().map_err(|_| MoveTextError::NotPlayable(text.to_owned()))
+    }
+
+    pub fn fen(&self) -> String {
+        match &self.inner {
+            Inner::Legal(chess) => Fen::from_position(chess, EnPassantMode::Legal).to_string(),
+            Inner::Geometric(setup) => Fen::try_from_setup((**setup).clone()).unwrap_or_else(|error| error.ignore()).to_string(),
+        }
+    }
+
+    /// The first field of the FEN.
+    pub fn placement(&self) -> String {
+        self.board().board_fen().to_string()
+    }
+
+    pub fn is_check(&self) -> bool {
+        self.legal().is_some_and(|chess| chess.is_check())
+    }
+
+    /// Whether the Laws end the game here: mate (5.1.1) or stalemate (5.2.1).
+    pub fn ending(&self) -> Option<Ending> {
+        let chess = self.legal()?;
+        if !chess.legal_moves().is_empty() {
+            return None;
+        }
+        Some(if chess.is_check() { Ending::Checkmate { winner: !chess.turn() } } else { Ending::Stalemate })
+    }
+
+    /// The move of any man to any square, as far as it can be written down at all.
+    fn move_by_squares(&self, uci: UciMove) -> Option<Move> {
+        let UciMove::Normal { from, to, promotion } = uci else { return None };
+        let piece = self.board().piece_at(from).filter(|piece| piece.color == self.turn())?;
+        let geometric = geometric_moves(&self.setup(), self.mode);
+        if let Some(m) = geometric.into_iter().find(|m| UciMove::from_move(*m, self.mode) == uci) {
+            return Some(m);
+        }
+        Some(Move::Normal { role: piece.role, from, to, capture: self.board().role_at(to), promotion })
+    }
+
+    fn play_by_geometry(&self, m: Move) -> Position {
+        let mut setup = self.setup();
+        let us = setup.turn;
+        let effects = self.effects(m);
+        for (square, man) in effects.iter() {
+            match man {
+                None => setup.board.discard_piece_at(square),
+                Some(piece) => setup.board.set_piece_at(square, piece),
+            }
+            setup.castling_rights.discard(square);
+        }
+        if m.role() == Role::King {
+            setup.castling_rights = setup.castling_rights.without(Bitboard::from_rank(us.backrank()));
+        }
+        setup.ep_square = match m {
+            Move::Normal { role: Role::Pawn, from, to, .. }
+                if from.file() == to.file() && from.rank().distance(to.rank()) == 2 =>
+            {
+                from.offset(us.fold_wb(8, -8))
+            }
+            _ => None,
+        };
+        if m.is_zeroing() {
+            setup.halfmoves = 0;
+        } else {
+            setup.halfmoves = setup.halfmoves.saturating_add(1);
+        }
+        if us == Color::Black {
+            setup.fullmoves = setup.fullmoves.saturating_add(1);
+        }
+        setup.turn = !us;
+        Position::from_setup(setup, self.mode)
+    }
+}
+
+impl Effects {
+    fn push(&mut self, square: Square, man: Option<Piece>) {
+        if let Some(slot) = self.items.iter_mut().find(|slot| slot.is_none()) {
+            *slot = Some((square, man));
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Square, Option<Piece>)> + '_ {
+        self.items.iter().flatten().copied()
+    }
+
+    /// The squares as a set.
+    pub fn squares(&self) -> Bitboard {
+        self.iter().map(|(square, _)| square).collect()
+    }
+}
+
+impl PartialEq for Position {
+    fn eq(&self, other: &Position) -> bool {
+        match (&self.inner, &other.inner) {
+            (Inner::Legal(a), Inner::Legal(b)) => a == b,
+            (Inner::Geometric(a), Inner::Geometric(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Position {}
+
+/// How the Laws end a game without anybody's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// 5.1.1
+    Checkmate { winner: Color },
+    /// 5.2.1
+    Stalemate,
+}
+
+impl Ending {
+    pub fn result(self) -> &'static str {
+        match self {
+            Ending::Checkmate { winner: Color::White } => "1-0",
+            Ending::Checkmate { winner: Color::Black } => "0-1",
+            Ending::Stalemate => "1/2-1/2",
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ending::Checkmate { .. } => "checkmate",
+            Ending::Stalemate => "stalemate",
+        })
+    }
+}
+
+fn long_algebraic(m: Move) -> String {
+    match m {
+        Move::Castle { king, rook } if king < rook => "O-O".into(),
+        Move::Castle { .. } => "O-O-O".into(),
+        Move::Normal { role, from, to, capture, promotion } => {
+            let letter = if role == Role::Pawn { String::new() } else { role.upper_char().to_string() };
+            let dash = if capture.is_some() { 'x' } else { '-' };
+            let promotion = promotion.map(|role| format!("={}", role.upper_char())).unwrap_or_default();
+            format!("{letter}{from}{dash}{to}{promotion}")
+        }
+        Move::EnPassant { from, to } => format!("{from}x{to}"),
+        Move::Put { role, to } => format!("{}@{to}", role.upper_char()),
+    }
+}
+
+/// How each man can move by Article 3, without asking for the king's safety. A king may be taken.
+fn geometric_moves(setup: &Setup, mode: CastlingMode) -> MoveList {
+    let mut moves = MoveList::new();
+    let us = setup.turn;
+    let board = &setup.board;
+    let occupied = board.occupied();
+    let own = board.by_color(us);
+    for from in own {
+        let Some(role) = board.role_at(from) else { continue };
+        if role == Role::Pawn {
+            pawn_moves(setup, from, &mut moves);
+            continue;
+        }
+        for to in attacks::attacks(from, role.of(us), occupied) & !own {
+            push(&mut moves, Move::Normal { role, from, to, capture: board.role_at(to), promotion: None });
+        }
+    }
+    let castles = shakmaty::Castles::from_setup(setup, mode).unwrap_or_else(|castles| castles);
+    if let Some(king) = board.king_of(us) {
+        for side in CastlingSide::ALL {
+            if let Some(rook) = castles.rook(us, side)
+                && (castles.path(us, side) & occupied).is_empty()
+            {
+                push(&mut moves, Move::Castle { king, rook });
+            }
+        }
+    }
+    moves
+}
+
+fn pawn_moves(setup: &Setup, from: Square, moves: &mut MoveList) {
+    let us = setup.turn;
+    let board = &setup.board;
+    let step = us.fold_wb(8, -8);
+    let last = us.fold_wb(Rank::Eighth, Rank::First);
+    let second = us.fold_wb(Rank::Second, Rank::Seventh);
+    let mut targets: Vec<Square> = Vec::new();
+    if let Some(to) = from.offset(step).filter(|to| board.piece_at(*to).is_none()) {
+        targets.push(to);
+        if from.rank() == second
+            && let Some(to) = to.offset(step).filter(|to| board.piece_at(*to).is_none())
+        {
+            targets.push(to);
+        }
+    }
+    targets.extend(attacks::pawn_attacks(us, from) & board.by_color(!us));
+    for to in targets {
+        let capture = board.role_at(to);
+        if to.rank() == last {
+            for role in [Role::Queen, Role::Rook, Role::Bishop, Role::Knight] {
+                push(moves, Move::Normal { role: Role::Pawn, from, to, capture, promotion: Some(role) });
+            }
+        } else {
+            push(moves, Move::Normal { role: Role::Pawn, from, to, capture, promotion: None });
+        }
+    }
+    if let Some(to) = setup.ep_square.filter(|to| attacks::pawn_attacks(us, from).contains(*to)) {
+        push(moves, Move::EnPassant { from, to });
+    }
+}
+
+/// A set-up with more moves than the list holds loses the rest; no game comes near it.
+fn push(moves: &mut MoveList, m: Move) {
+    if !moves.is_full() {
+        moves.push(m);
+    }
+}
