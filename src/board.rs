@@ -143,6 +143,11 @@ impl Picture {
         Some(before)
     }
 
+    /// Whether every square shows exactly what stands on it.
+    pub fn is_exact(&self) -> bool {
+        self.exact == Bitboard::FULL
+    }
+
     /// Whether every square has been read.
     pub fn is_complete(&self) -> bool {
         self.squares.iter().all(Option::is_some)

@@ -38,7 +38,12 @@ pub struct Display {
 pub enum Reading {
     /// No clock is on the cable.
     Absent,
-    Times { left: Display, right: Display, running: bool, to_move: Wing },
+    Times {
+        left: Display,
+        right: Display,
+        running: bool,
+        to_move: Wing,
+    },
 }
 
 /// What a reading means.

@@ -1,1 +1,93 @@
+//! The record of one game: what was played, from where, and how it ended.
 //!
+//! Nothing in a record is edited: a takeback, a correction or a ruling is an entry after the ones it concerns. [`Line`] is what the
+//! entries amount to so far.
+
+use crate::Millis;
+use crate::laws::position::Position;
+use crate::publish::{CompletedBy, Doubt, MoveState};
+use shakmaty::{Color, Move};
+
+pub mod pgn;
+
+/// A ply of the line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ply {
+    pub mv: Move,
+    /// The position after it.
+    pub after: Position,
+    /// When the board first showed it.
+    pub seen_at: Millis,
+    pub state: MoveState,
+    pub by: Option<CompletedBy>,
+    pub clk_ms: Option<u64>,
+    pub emt_ms: Option<u64>,
+    pub doubt: Option<Doubt>,
+    pub alternatives: Vec<String>,
+}
+
+impl Ply {
+    pub fn new(mv: Move, after: Position, seen_at: Millis) -> Ply {
+        Ply {
+            mv,
+            after,
+            seen_at,
+            state: MoveState::Provisional,
+            by: None,
+            clk_ms: None,
+            emt_ms: None,
+            doubt: None,
+            alternatives: Vec::new(),
+        }
+    }
+}
+
+/// The moves as they stand now, with every position on the way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    pub start: Position,
+    pub plies: Vec<Ply>,
+}
+
+impl Line {
+    pub fn new(start: Position) -> Line {
+        Line { start, plies: Vec::new() }
+    }
+
+    /// How many plies were played.
+    pub fn len(&self) -> usize {
+        self.plies.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.plies.is_empty()
+    }
+
+    /// The position after the first `plies` plies.
+    pub fn position(&self, plies: usize) -> &Position {
+        match plies.checked_sub(1).and_then(|index| self.plies.get(index)) {
+            Some(ply) => &ply.after,
+            None if plies == 0 => &self.start,
+            None => self.tip(),
+        }
+    }
+
+    /// The position that the board should show.
+    pub fn tip(&self) -> &Position {
+        self.plies.last().map_or(&self.start, |ply| &ply.after)
+    }
+
+    /// Who played ply number `ply`, counted from 1.
+    pub fn mover(&self, ply: usize) -> Color {
+        self.position(ply.saturating_sub(1)).turn()
+    }
+
+    /// Ply numbers as the whole game counts them: a line from a later position begins later.
+    pub fn uci(&self, index: usize) -> String {
+        self.position(index).uci(self.plies[index].mv)
+    }
+
+    pub fn san(&self, index: usize) -> String {
+        self.position(index).san(self.plies[index].mv)
+    }
+}

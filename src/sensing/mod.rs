@@ -1,1 +1,1446 @@
+//! What the hands did: square events, presses and time become observations.
 //!
+//! The placement is looked up among the positions that can be reached from the record. A hit explains the board, whatever the hands
+//! did on the way: slides, second thoughts, victims dragged along cost nothing. What is seen is told once it has stood still for as
+//! long as the move may be unfinished; what nothing explains becomes a fault with its squares. The calling contract:
+//!
+//! * time never runs backwards; [`Sensing::handle_timeout`] is called for every deadline before anything later is handed in;
+//! * after each call the observations are taken with [`Sensing::poll_observation`] and the record is changed as they say;
+//! * whoever else changes the record says so with [`Sensing::follow`].
+
+use crate::Millis;
+use crate::board::{Contents, Picture};
+use crate::game::Line;
+use crate::laws::illegal::Attempt;
+use crate::laws::position::Position;
+use crate::publish::{AlertKind, CloseReason, CompletedBy, CorrectionReason, IllegalReason};
+use shakmaty::{Bitboard, Color, Move, Role, Square};
+use std::collections::VecDeque;
+
+pub mod explain;
+
+/// How long things must last (defaults; milliseconds).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// Quiet for so long, a placement is taken for what it is.
+    pub settle: Millis,
+    /// A slider, king step or pawn step that can go on is held for so long.
+    pub hold: Millis,
+    /// The same two while the mover is short of time.
+    pub settle_short: Millis,
+    pub hold_short: Millis,
+    /// A rook beside its king is held for so long: castling may follow.
+    pub hold_rook: Millis,
+    /// An older position must stand for so long to count as a takeback.
+    pub takeback: Millis,
+    /// A press is judged at most so long after it.
+    pub press: Millis,
+    /// A dump that was asked for must come within this time of the press.
+    pub dump: Millis,
+    /// What nothing explains is told to the operator after this time.
+    pub grace: Millis,
+    /// And to the arbiter after this one.
+    pub displaced: Millis,
+    /// The same where men are only missing.
+    pub missing: Millis,
+    /// An opponent who lifts a man over an irregular move has this time to show that he is only the mover's other hand.
+    pub reply_lift: Millis,
+    /// Without a clock a move counts as completed after this time.
+    pub quiet: Millis,
+    /// The kings stand in the centre for so long.
+    pub sign: Millis,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing {
+            settle: 250,
+            hold: 350,
+            settle_short: 100,
+            hold_short: 200,
+            hold_rook: 3_000,
+            takeback: 1_000,
+            press: 500,
+            dump: 1_500,
+            grace: 3_500,
+            displaced: 10_000,
+            missing: 12_000,
+            reply_lift: 1_000,
+            quiet: 10_000,
+            sign: 5_000,
+        }
+    }
+}
+
+/// What sensing has to know of the rest, at each call.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    pub line: &'a Line,
+    /// Whether moves are followed: a game stands ready or is being played.
+    pub following: bool,
+    /// Whether a clock has run, or was pressed, in this game.
+    pub has_clock: bool,
+    /// Whether the board can be asked for a dump.
+    pub can_dump: bool,
+    /// Whether the player who has the move is short of time.
+    pub time_trouble: bool,
+}
+
+/// What happened on the board.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Observation {
+    /// The record reads: its first `keep` plies, then these.
+    Moved {
+        keep: usize,
+        moves: Vec<Seen>,
+        why: CorrectionReason,
+        alternatives: Vec<Vec<Move>>,
+    },
+    /// The last move of this side is completed.
+    Completed {
+        side: Color,
+        by: CompletedBy,
+    },
+    /// This side pressed, and no move of his was there to complete.
+    PressWithoutMove {
+        side: Color,
+    },
+    /// Something that no legal play explains has begun, or become louder.
+    Fault(Fault),
+    FaultClosed {
+        id: u32,
+        why: CloseReason,
+    },
+    /// Whether the board agrees with the record by now, and where not.
+    Sync {
+        in_sync: bool,
+    },
+    /// The placement has stood still.
+    Stable,
+    /// The board should be read anew.
+    AskDump,
+    /// Both kings have stood on two of d4 e4 d5 e5.
+    ResultSign {
+        result: &'static str,
+    },
+}
+
+/// A move, and when the board first showed it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub mv: Move,
+    pub after: Position,
+    pub at: Millis,
+}
+
+/// A placement that no legal play explains.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    pub id: u32,
+    pub kind: AlertKind,
+    pub squares: Bitboard,
+    /// Whose deed it was, where that can be told.
+    pub side: Option<Color>,
+    pub reason: Option<IllegalReason>,
+    pub uci: Option<String>,
+    pub level: Level,
+    pub since: Millis,
+    /// The irregular move and what was played after it, by geometry: what the record becomes if it stands.
+    pub shadow: Vec<Seen>,
+}
+
+/// How loud a fault is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Suspected; the operator may look.
+    Noted,
+    /// The arbiter should look.
+    Told,
+    /// Pressed over, and a second look at the board agrees.
+    Confirmed,
+}
+
+/// The machine; see the module's page.
+#[derive(Debug, Clone)]
+pub struct Sensing {
+    timing: Timing,
+    picture: Picture,
+    /// When each square last changed, and the how-manieth change that was.
+    changed: [(Millis, u64); 64],
+    changes: u64,
+    /// Squares that changed together in a dump: nothing tells their order.
+    unordered: Bitboard,
+    last_change: Millis,
+    /// The search that waits for quiet has been made for this placement.
+    searched: bool,
+    dump_asked: bool,
+    grace_passed: bool,
+    tentative: Option<Tentative>,
+    faults: Vec<Fault>,
+    next_fault: u32,
+    /// Presses that are not judged yet, the oldest first.
+    presses: VecDeque<Press>,
+    /// The placement was not looked up since it changed: the record had to be brought up to date first.
+    look_due: bool,
+    /// After a command: the placement that stood when the record was changed over it.
+    waiting: Option<Picture>,
+    frozen_since: Option<Millis>,
+    resumed_at: Millis,
+    sign: Option<(Millis, &'static str)>,
+    sign_told: bool,
+    lift_over_fault: Option<(Millis, Square)>,
+    in_sync: bool,
+    observations: VecDeque<Observation>,
+}
+
+/// A reading of the board that has not stood long enough to be told.
+#[derive(Debug, Clone)]
+struct Tentative {
+    keep: usize,
+    moves: Vec<Seen>,
+    /// Since when the board shows it.
+    since: Millis,
+    hold: Millis,
+    /// Whether the board shows it just now.
+    shown: bool,
+    why: CorrectionReason,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Press {
+    side: Color,
+    at: Millis,
+    /// The other side has pressed since.
+    overtaken: bool,
+    /// The placement was not explained, and a dump was asked for.
+    dump_asked: bool,
+    dump_seen: bool,
+}
+
+impl Sensing {
+    pub fn new(timing: Timing) -> Sensing {
+        Sensing {
+            timing,
+            picture: Picture::default(),
+            changed: [(0, 0); 64],
+            changes: 1,
+            unordered: Bitboard::EMPTY,
+            last_change: 0,
+            searched: true,
+            dump_asked: false,
+            grace_passed: false,
+            tentative: None,
+            faults: Vec::new(),
+            next_fault: 1,
+            presses: VecDeque::new(),
+            look_due: false,
+            waiting: None,
+            frozen_since: None,
+            resumed_at: 0,
+            sign: None,
+            sign_told: false,
+            lift_over_fault: None,
+            in_sync: true,
+            observations: VecDeque::new(),
+        }
+    }
+
+    /// Squares that now read differently, all found in one look at the board.
+    pub fn handle_squares(&mut self, now: Millis, changes: &[(Square, Contents)], cx: &Context<'_>) {
+        let mut lifted = Bitboard::EMPTY;
+        let mut changed = Bitboard::EMPTY;
+        let shown_before = self.tentative.as_ref().is_some_and(|tentative| tentative.shown);
+        for (square, contents) in changes {
+            if self.picture.set(*square, *contents).is_none() {
+                continue;
+            }
+            changed.add(*square);
+            if contents.is_empty() {
+                lifted.add(*square);
+            }
+            // All changes of one look have one number: nothing tells their order.
+            self.changed[square.to_usize()] = (now, self.changes);
+            self.unordered.set(*square, changes.len() > 1);
+        }
+        if changed.is_empty() {
+            return;
+        }
+        self.changes += 1;
+        self.last_change = now;
+        self.searched = false;
+        self.dump_asked = false;
+        self.grace_passed = false;
+        self.watch_kings(now);
+        if !cx.following {
+            return;
+        }
+        self.note_lift_over_fault(now, lifted, cx);
+        if shown_before && self.end_waiting_at_opponents_lift(lifted, cx) {
+            self.look_due = true;
+        } else {
+            self.look(now, cx);
+        }
+    }
+
+    /// A dump came that was waited for; its changes, if any, were handed in before.
+    pub fn handle_dump(&mut self, now: Millis, cx: &Context<'_>) {
+        if let Some(press) = self.presses.front_mut()
+            && press.dump_asked
+        {
+            press.dump_seen = true;
+            self.judge_press_if_due(now, cx);
+        }
+    }
+
+    /// Whether a dump would settle something, even one that changes nothing.
+    pub fn awaits_dump(&self) -> bool {
+        self.presses.front().is_some_and(|press| press.dump_asked && !press.dump_seen)
+    }
+
+    /// This side pressed the clock.
+    pub fn handle_press(&mut self, now: Millis, side: Color, cx: &Context<'_>) {
+        if !cx.following {
+            return;
+        }
+        // Two presses within half a second: the first is judged by what is known now.
+        if let Some(earlier) = self.presses.back_mut() {
+            earlier.overtaken = true;
+        }
+        self.presses.push_back(Press { side, at: now, overtaken: false, dump_asked: false, dump_seen: false });
+    }
+
+    /// The clock stopped: what happens on the board from now on is no play.
+    pub fn handle_clock_stopped(&mut self, now: Millis) {
+        self.frozen_since.get_or_insert(now);
+    }
+
+    /// The clock runs: the placement is matched once.
+    pub fn handle_clock_running(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.frozen_since.take().is_some() && cx.following {
+            self.searched = false;
+            self.look_due = true;
+            self.resumed_at = now;
+        }
+    }
+
+    /// The record was changed by a command or a new game: sensing stands on it from here on. With `wait` the board may differ from
+    /// the record, and is left alone until it agrees or a move is made by hand.
+    pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
+        self.tentative = None;
+        self.presses.clear();
+        self.look_due = false;
+        self.lift_over_fault = None;
+        self.close_faults(CloseReason::Superseded);
+        self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board())).then(|| self.picture.clone());
+        self.searched = false;
+        self.grace_passed = false;
+        if cx.following && !wait {
+            self.last_change = self.last_change.max(now.saturating_sub(self.timing.settle));
+            self.look(now, cx);
+        }
+        self.tell_sync();
+    }
+
+    /// A new game begins on this board: nothing of the last one counts.
+    pub fn restart(&mut self, picture: Picture, now: Millis) {
+        self.close_faults(CloseReason::Ended);
+        self.picture = picture;
+        self.tentative = None;
+        self.presses.clear();
+        self.look_due = false;
+        self.waiting = None;
+        self.frozen_since = None;
+        self.lift_over_fault = None;
+        self.sign_told = false;
+        self.searched = true;
+        self.grace_passed = true;
+        self.sign = None;
+        self.watch_kings(now);
+        if !self.in_sync {
+            self.in_sync = true;
+            self.observations.push_back(Observation::Sync { in_sync: true });
+        }
+    }
+
+    /// The game has ended: only the result sign is looked for.
+    pub fn finish(&mut self) {
+        self.tentative = None;
+        self.presses.clear();
+        self.look_due = false;
+        self.waiting = None;
+        self.lift_over_fault = None;
+        self.close_faults(CloseReason::Ended);
+        if !self.in_sync {
+            self.in_sync = true;
+            self.observations.push_back(Observation::Sync { in_sync: true });
+        }
+    }
+
+    /// Fires what is due at `now`, which is the earliest deadline.
+    pub fn handle_timeout(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.look_due {
+            self.look_due = false;
+            self.look(now, cx);
+            return;
+        }
+        if let Some((since, result)) = self.sign
+            && !self.sign_told
+            && now >= since + self.timing.sign
+        {
+            self.sign_told = true;
+            self.observations.push_back(Observation::ResultSign { result });
+            return;
+        }
+        if !self.searched && now >= self.quiet_at() {
+            self.searched = true;
+            if cx.following {
+                self.search(now, cx);
+            }
+            self.observations.push_back(Observation::Stable);
+            return;
+        }
+        if !cx.following {
+            return;
+        }
+        if self.tentative.as_ref().is_some_and(|tentative| tentative.shown && now >= tentative.since + tentative.hold) {
+            self.flush();
+            return;
+        }
+        if self.presses.front().is_some_and(|press| now >= self.press_due(press)) {
+            self.judge_press_if_due(now, cx);
+            return;
+        }
+        if let Some((at, square)) = self.lift_over_fault
+            && now >= at + self.timing.reply_lift
+        {
+            self.lift_over_fault = None;
+            if !self.is_put_back(square, cx) {
+                self.tell_irregular_move(now, cx);
+            }
+        } else if !self.dump_asked && cx.can_dump && now >= self.last_change + self.timing.takeback {
+            self.dump_asked = true;
+            if self.is_unexplained(cx) {
+                self.observations.push_back(Observation::AskDump);
+            }
+        } else if !self.grace_passed && now >= self.last_change + self.timing.grace {
+            self.grace_passed = true;
+            self.note_fault(Level::Noted, cx);
+        } else {
+            self.escalate_by_time(now, cx);
+        }
+        self.tell_sync();
+    }
+
+    pub fn poll_observation(&mut self) -> Option<Observation> {
+        self.observations.pop_front()
+    }
+
+    /// The next moment at which [`Sensing::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self, cx: &Context<'_>) -> Option<Millis> {
+        let mut next: Option<Millis> = None;
+        let mut add = |at: Millis| next = Some(next.map_or(at, |next| next.min(at)));
+        if let Some((since, _)) = self.sign
+            && !self.sign_told
+        {
+            add(since + self.timing.sign);
+        }
+        if !self.searched {
+            add(self.quiet_at());
+        }
+        if !cx.following {
+            return next;
+        }
+        if let Some(tentative) = self.tentative.as_ref().filter(|tentative| tentative.shown) {
+            add(tentative.since + tentative.hold);
+        }
+        if let Some(press) = self.presses.front() {
+            add(self.press_due(press));
+        }
+        if self.look_due {
+            add(self.last_change);
+        }
+        if let Some((at, _)) = self.lift_over_fault {
+            add(at + self.timing.reply_lift);
+        }
+        if !self.dump_asked && cx.can_dump {
+            add(self.last_change + self.timing.takeback);
+        }
+        if !self.grace_passed {
+            add(self.last_change + self.timing.grace);
+        }
+        for fault in &self.faults {
+            if let Some(at) = self.escalation_at(fault, cx) {
+                add(at);
+            }
+        }
+        next
+    }
+
+    pub fn picture(&self) -> &Picture {
+        &self.picture
+    }
+
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    pub fn is_in_sync(&self) -> bool {
+        self.in_sync
+    }
+
+    pub fn last_change(&self) -> Millis {
+        self.last_change
+    }
+
+    /// Since when the kings stand as a result sign.
+    pub fn shows_sign(&self) -> bool {
+        self.sign.is_some()
+    }
+
+    // --- looking the placement up ---
+
+    /// Looks the placement up; called at every change.
+    fn look(&mut self, now: Millis, cx: &Context<'_>) {
+        if let Some(tentative) = &mut self.tentative {
+            tentative.shown = false;
+        }
+        if self.waiting.is_some() && !self.end_of_waiting(cx) {
+            return;
+        }
+        self.match_near(now, cx);
+        self.close_restored(cx);
+        self.tell_sync();
+    }
+
+    /// Looks among the positions next to where the game stands: the same, one move on, the last move otherwise or not at all.
+    fn match_near(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let differing = self.picture.differing(view.tip().board());
+        let none = Bitboard::EMPTY;
+        let mask = self.mask(&view);
+        if differing.is_empty() {
+            self.arrived_again(now);
+            return true;
+        }
+        if self.follow_shadow(now) {
+            return true;
+        }
+        for mask in if mask.is_empty() { vec![none] } else { vec![none, mask] } {
+            let view = View::new(cx.line, self.tentative.as_ref());
+            let tip = view.tip();
+            if (differing & !mask).is_empty() {
+                self.arrived_again(now);
+                return true;
+            }
+            let found = explain::moves_to(tip, &self.picture, differing, mask);
+            if let Some(m) = self.sole(&found) {
+                if self.may_play(tip, m) {
+                    let next = Seen { mv: m, after: tip.play(m), at: now };
+                    self.arrived_by(vec![next], now, cx);
+                    return true;
+                }
+                return false;
+            }
+            if self.frozen_since.is_none()
+                && let Some(moves) = self.two_plies(&view, differing, mask, now)
+            {
+                self.arrived_by(moves, now, cx);
+                return true;
+            }
+            let n = view.len();
+            if n > 0 && mask.is_empty() {
+                let before = view.position(n - 1);
+                let differing = self.picture.differing(before.board());
+                if differing.is_empty() {
+                    if self.frozen_since.is_none() {
+                        self.retracted_to(n - 1, now, cx);
+                        return true;
+                    }
+                    return false;
+                }
+                let found = explain::moves_to(before, &self.picture, differing, none);
+                if let Some(m) = self.sole(&found)
+                    && self.may_play(before, m)
+                {
+                    let next = Seen { mv: m, after: before.play(m), at: now };
+                    self.otherwise(n - 1, vec![next], now, cx);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Capture and recapture, or move and reply, in one look at the board.
+    fn two_plies(&self, view: &View<'_>, differing: Bitboard, mask: Bitboard, now: Millis) -> Option<Vec<Seen>> {
+        let tip = view.tip();
+        let open = differing & !mask;
+        let left = |color: Color| {
+            (open & tip.board().by_color(color))
+                .into_iter()
+                .any(|square| self.picture.piece(square).is_none_or(|shown| shown.color != color))
+        };
+        if open.count() < 3 || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
+            return None;
+        }
+        let found = explain::lines_to(tip, &self.picture, mask, 2, 2);
+        let [line] = found.as_slice() else { return None };
+        Some(self.seen(tip, line, now))
+    }
+
+    /// The board shows where the game stands: whatever the hands did in between was nothing.
+    fn arrived_again(&mut self, now: Millis) {
+        if let Some(tentative) = &mut self.tentative {
+            tentative.since = now;
+            tentative.shown = true;
+        }
+    }
+
+    /// Moves were made from where the game stands. All but the last have been answered, and are told at once.
+    fn arrived_by(&mut self, mut moves: Vec<Seen>, now: Millis, cx: &Context<'_>) {
+        let mut tentative = self.tentative.take().unwrap_or(Tentative {
+            keep: cx.line.len(),
+            moves: Vec::new(),
+            since: now,
+            hold: 0,
+            shown: true,
+            why: CorrectionReason::MovedOn,
+        });
+        let waited = if tentative.moves.is_empty() && tentative.keep < cx.line.len() { tentative.hold } else { 0 };
+        tentative.moves.append(&mut moves);
+        let before = match tentative.moves.len() {
+            0 | 1 => cx.line.position(tentative.keep).clone(),
+            n => tentative.moves[n - 2].after.clone(),
+        };
+        let Some(last) = tentative.moves.pop() else { return };
+        if !tentative.moves.is_empty() {
+            let answered = std::mem::take(&mut tentative.moves);
+            let count = answered.len();
+            self.tell_moves(tentative.keep, answered, tentative.why);
+            tentative.keep += count;
+        }
+        tentative.hold = self.hold(&before, last.mv, cx).max(if tentative.keep < cx.line.len() {
+            waited.min(self.rest(tentative.keep, cx))
+        } else {
+            0
+        });
+        tentative.moves.push(last);
+        tentative.since = now;
+        tentative.shown = true;
+        self.tentative = Some(tentative);
+    }
+
+    /// The board shows an earlier position.
+    fn retracted_to(&mut self, keep: usize, now: Millis, cx: &Context<'_>) {
+        if keep >= cx.line.len() {
+            // It was never told, so there is nothing to take back.
+            self.tentative = match self.tentative.take() {
+                Some(mut tentative) if keep > tentative.keep => {
+                    tentative.moves.truncate(keep - tentative.keep);
+                    tentative.since = now;
+                    tentative.shown = true;
+                    Some(tentative)
+                }
+                _ => None,
+            };
+            return;
+        }
+        self.tentative = Some(Tentative {
+            keep,
+            moves: Vec::new(),
+            since: now,
+            hold: self.timing.takeback,
+            shown: true,
+            why: CorrectionReason::TakenBack,
+        });
+    }
+
+    /// The board shows the last plies otherwise than they were read so far.
+    fn otherwise(&mut self, keep: usize, moves: Vec<Seen>, now: Millis, cx: &Context<'_>) {
+        let Some(last) = moves.last() else { return };
+        let before = if moves.len() > 1 {
+            moves[moves.len() - 2].after.clone()
+        } else {
+            View::new(cx.line, self.tentative.as_ref()).position(keep).clone()
+        };
+        let hold = self.hold(&before, last.mv, cx).max(self.rest(keep, cx));
+        let same_man = cx.line.plies.get(keep).is_some_and(|ply| moves.first().is_some_and(|seen| is_continued(ply.mv, seen.mv)));
+        let why = if same_man || keep >= cx.line.len() { CorrectionReason::MovedOn } else { CorrectionReason::TakenBack };
+        let (base, mut told) = match self.tentative.take() {
+            Some(tentative) if tentative.keep <= keep => (tentative.keep, tentative.moves),
+            _ => (keep, Vec::new()),
+        };
+        told.truncate(keep - base);
+        told.extend(moves);
+        self.tentative = Some(Tentative { keep: base, moves: told, since: now, hold, shown: true, why });
+    }
+
+    /// Looks further afield, once the placement is quiet: older positions, several plies at once.
+    fn search(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.waiting.is_some() || self.frozen_since.is_some() || self.sign.is_some() || !self.is_unexplained(cx) {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let mask = self.mask(&view);
+        let tip = view.tip();
+        let differing = self.picture.differing(tip.board()) & !mask;
+        if explain::only_hands(tip, &self.picture, differing) {
+            return;
+        }
+        if let Some((keep, moves)) = self.older(&view, now, cx) {
+            self.tentative = Some(Tentative {
+                keep,
+                moves,
+                since: self.last_change,
+                hold: self.timing.takeback,
+                shown: true,
+                why: CorrectionReason::TakenBack,
+            });
+            return;
+        }
+        if explain::is_in_progress(tip, &self.picture, differing) {
+            return;
+        }
+        for depth in 2..=4 {
+            let found = explain::lines_to(tip, &self.picture, mask, depth, 16);
+            if !found.is_empty() {
+                let (tip, keep) = (tip.clone(), view.len());
+                self.jumped(&tip, keep, found, now);
+                return;
+            }
+            let n = view.len();
+            if n > 0 && !self.is_completed(n, cx) {
+                let before = view.position(n - 1);
+                let found = explain::lines_to(before, &self.picture, mask, depth, 2);
+                if let [line] = found.as_slice() {
+                    let moves = self.seen(before, line, now);
+                    self.otherwise(n - 1, moves, now, cx);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A position of the game so far, or one move from one, that the board shows on every square.
+    fn older(&self, view: &View<'_>, now: Millis, cx: &Context<'_>) -> Option<(usize, Vec<Seen>)> {
+        let n = view.len();
+        // Without a clock nobody can tell a long takeback from analysis.
+        let deepest = if cx.has_clock { 0 } else { n.saturating_sub(2) };
+        for keep in (deepest..n).rev() {
+            let position = view.position(keep);
+            let differing = self.picture.differing(position.board());
+            if differing.is_empty() {
+                return Some((keep, Vec::new()));
+            }
+            let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
+            if let Some(m) = self.sole(&found) {
+                return Some((keep, vec![Seen { mv: m, after: position.play(m), at: now }]));
+            }
+        }
+        None
+    }
+
+    /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.
+    fn jumped(&mut self, tip: &Position, keep: usize, found: Vec<Vec<Move>>, now: Millis) {
+        let in_order: Vec<&Vec<Move>> = found.iter().filter(|line| self.is_in_order(tip, line)).collect();
+        let line = (*in_order.first().unwrap_or(&&found[0])).clone();
+        let certain = in_order.len() == 1 || found.len() == 1;
+        let moves = self.seen(tip, &line, now);
+        if let Some(tentative) = self.tentative.take() {
+            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+        }
+        let alternatives = if certain { Vec::new() } else { found };
+        self.observations.push_back(Observation::Moved { keep, moves, why: CorrectionReason::Reread, alternatives });
+    }
+
+    /// Whether the squares where the men of this line arrived were seen to change in its order.
+    fn is_in_order(&self, from: &Position, line: &[Move]) -> bool {
+        let mut last = 0;
+        let mut position = from.clone();
+        for m in line {
+            let to = match m {
+                Move::Castle { king, rook } => shakmaty::CastlingSide::from_king_side(king < rook).king_to(position.turn()),
+                m => m.to(),
+            };
+            let (_, order) = self.changed[to.to_usize()];
+            if order <= last || self.unordered.contains(to) {
+                return false;
+            }
+            last = order;
+            position = position.play(*m);
+        }
+        true
+    }
+
+    fn seen(&self, from: &Position, line: &[Move], now: Millis) -> Vec<Seen> {
+        let mut position = from.clone();
+        line.iter()
+            .map(|m| {
+                position = position.play(*m);
+                Seen { mv: *m, after: position.clone(), at: now }
+            })
+            .collect()
+    }
+
+    /// The only move that explains the board. Among several that look alike a poorer sensor decides nothing.
+    fn sole(&self, found: &[Move]) -> Option<Move> {
+        match found {
+            [m] => Some(*m),
+            _ => None,
+        }
+    }
+
+    /// While the record is frozen only a move whose man was lifted before the stop may finish.
+    fn may_play(&self, before: &Position, m: Move) -> bool {
+        let Some(stopped) = self.frozen_since else { return true };
+        before.effects(m).iter().filter(|(_, man)| man.is_none()).any(|(square, _)| self.changed[square.to_usize()].0 < stopped)
+    }
+
+    /// How long a move is held before it is told: it may not be finished.
+    fn hold(&self, before: &Position, m: Move, cx: &Context<'_>) -> Millis {
+        let (settle, hold) = match cx.time_trouble {
+            true => (self.timing.settle_short, self.timing.hold_short),
+            false => (self.timing.settle, self.timing.hold),
+        };
+        let Move::Normal { role, from, to, .. } = m else { return settle };
+        let us = before.turn();
+        if role == Role::Rook {
+            let castles = before.moves().into_iter().any(|other| match other {
+                Move::Castle { king, rook } => {
+                    rook == from && shakmaty::CastlingSide::from_king_side(king < rook).rook_to(us) == to
+                }
+                _ => false,
+            });
+            if castles {
+                return self.timing.hold_rook;
+            }
+        }
+        let goes_on = before.moves_from(from).any(|other| match other {
+            Move::Normal { to: further, .. } => shakmaty::attacks::between(from, further).contains(to),
+            Move::Castle { king, rook } => {
+                let side = shakmaty::CastlingSide::from_king_side(king < rook);
+                shakmaty::attacks::between(king, side.king_to(us)).contains(to)
+            }
+            _ => false,
+        });
+        if goes_on { hold } else { settle }
+    }
+
+    /// How long a placement must rest that rewrites what is in the record.
+    fn rest(&self, keep: usize, cx: &Context<'_>) -> Millis {
+        let rewrites_completed = cx.line.len() > keep && (cx.line.len() > keep + 1 || cx.line.plies[keep].by.is_some());
+        if rewrites_completed { self.timing.takeback } else { 0 }
+    }
+
+    fn is_completed(&self, ply: usize, cx: &Context<'_>) -> bool {
+        cx.line.plies.get(ply - 1).is_some_and(|ply| ply.by.is_some())
+    }
+
+    /// The opponent lifts a man: the mover has finished, unless that man can be what he is about to take.
+    fn end_waiting_at_opponents_lift(&mut self, lifted: Bitboard, cx: &Context<'_>) -> bool {
+        let Some(tentative) = &self.tentative else { return false };
+        let Some(last) = tentative.moves.last() else { return false };
+        if tentative.keep < cx.line.len() && self.rest(tentative.keep, cx) > 0 {
+            return false;
+        }
+        let theirs = last.after.board().by_color(last.after.turn());
+        let before = match tentative.moves.len() {
+            0 | 1 => cx.line.position(tentative.keep),
+            n => &tentative.moves[n - 2].after,
+        };
+        let from = last.mv.from();
+        let victims: Bitboard =
+            before.moves().into_iter().filter(|m| m.from() == from && m.is_capture()).map(capture_square).collect();
+        let ends = (lifted & theirs & !victims).any();
+        if ends {
+            self.flush();
+        }
+        ends
+    }
+
+    /// Tells what was held back.
+    fn flush(&mut self) {
+        if let Some(tentative) = self.tentative.take() {
+            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+        }
+    }
+
+    fn tell_moves(&mut self, keep: usize, moves: Vec<Seen>, why: CorrectionReason) {
+        let pressed = |press: &Press| moves.last().is_some_and(|seen| seen.after.turn() != press.side);
+        let completed = self.presses.front().is_some_and(pressed).then(|| self.presses.pop_front()).flatten();
+        self.observations.push_back(Observation::Moved { keep, moves, why, alternatives: Vec::new() });
+        // A press before its move was seen belongs to that move.
+        if let Some(press) = completed {
+            self.observations.push_back(Observation::Completed { side: press.side, by: CompletedBy::Press });
+        }
+    }
+
+    // --- presses ---
+
+    fn press_due(&self, press: &Press) -> Millis {
+        if press.overtaken || press.dump_seen {
+            return press.at;
+        }
+        if press.dump_asked {
+            return press.at + self.timing.dump;
+        }
+        self.quiet_at().clamp(press.at, press.at + self.timing.press)
+    }
+
+    fn judge_press_if_due(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.presses.front().is_some_and(|press| now >= self.press_due(press))
+            && let Some(press) = self.presses.pop_front()
+        {
+            self.judge_press(now, press, cx);
+            self.tell_sync();
+        }
+    }
+
+    /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
+    /// record as it then is.
+    fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
+        if self.waiting.is_some() {
+            return;
+        }
+        let told = self.observations.len();
+        if !self.searched && now >= self.quiet_at() {
+            self.search(now, cx);
+        }
+        let pending = self.tentative.as_ref().is_some_and(|tentative| tentative.shown || !tentative.moves.is_empty());
+        let side = press.side;
+        let mover_of_last = |view: &View<'_>| (!view.is_empty()).then(|| view.position(view.len() - 1).turn());
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let must_be_told = pending && (mover_of_last(&view) == Some(side) || view.moves.is_empty());
+        if self.observations.len() == told && must_be_told {
+            self.flush();
+        }
+        if self.observations.len() > told {
+            self.presses.push_front(press);
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let n = view.len();
+        let mover = mover_of_last(&view);
+        if mover == Some(side) {
+            if !self.is_completed(n, cx) {
+                self.observations.push_back(Observation::Completed { side, by: CompletedBy::Press });
+            }
+        } else {
+            let tip = view.tip();
+            let mut open = self.picture.differing(tip.board()) & !self.mask(&view);
+            let adjusting = open & tip.board().by_color(!side);
+            if explain::only_hands(tip, &self.picture, open) && adjusting.count() <= 1 {
+                // The opponent's hand is no part of this press.
+                open &= !adjusting;
+            }
+            if open.is_empty() {
+                let own_fault = self.faults.iter().any(|fault| fault.side.is_none_or(|of| of == side));
+                if !own_fault && self.sign.is_none() && self.frozen_since.is_none() {
+                    self.observations.push_back(Observation::PressWithoutMove { side });
+                }
+            } else if let Some((m, left)) = explain::unfinished(tip, &self.picture, open) {
+                let tip = tip.clone();
+                if self.has_second_look(now, press, cx) {
+                    self.press_over_unfinished(now, &tip, m, left, side, cx);
+                }
+                return;
+            }
+        }
+        if self.sign.is_some() || self.frozen_since.is_some() {
+            return;
+        }
+        if self.is_loud_pending(side, cx) {
+            if !self.has_second_look(now, press, cx) {
+                return;
+            }
+            let level = if press.dump_seen || !cx.can_dump { Level::Confirmed } else { Level::Told };
+            self.raise_levels(level, side);
+            self.note_fault_at_press(level, side, cx);
+        }
+    }
+
+    /// Whether something stands that this press would make loud.
+    fn is_loud_pending(&self, side: Color, cx: &Context<'_>) -> bool {
+        self.faults.iter().any(|fault| fault.level < Level::Told && fault.side.is_none_or(|of| of == side))
+            || self.new_fault(cx).is_some()
+            || self.own_man_missing(side, cx)
+    }
+
+    /// Before anything is told to the arbiter the board is read once more, where it can be.
+    fn has_second_look(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
+        if !cx.can_dump || press.dump_seen || now >= press.at + self.timing.dump {
+            return true;
+        }
+        if !press.dump_asked {
+            self.observations.push_back(Observation::AskDump);
+        }
+        self.presses.push_front(Press { dump_asked: true, ..press });
+        false
+    }
+
+    /// Pressed with the rook still in its corner, the pawn on the last rank, or the pawn taken en passant still there.
+    fn press_over_unfinished(&mut self, now: Millis, tip: &Position, m: Move, left: Bitboard, side: Color, cx: &Context<'_>) {
+        let kind = match m {
+            Move::Castle { .. } => AlertKind::CastlingUnfinished,
+            Move::EnPassant { .. } => AlertKind::Displaced,
+            _ => AlertKind::PromotionUnfinished,
+        };
+        if kind != AlertKind::PromotionUnfinished {
+            // What he played is plain; what is left to do is set aside.
+            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            self.flush();
+            let seen = Seen { mv: m, after: tip.play(m), at: now };
+            self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
+            self.observations.push_back(Observation::Completed { side, by: CompletedBy::Press });
+        }
+        let reason = (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank);
+        let shadow = Vec::new();
+        self.raise(Fault {
+            id: 0,
+            kind,
+            squares: left,
+            side: Some(side),
+            reason,
+            uci: None,
+            level: Level::Told,
+            since: now,
+            shadow,
+        });
+    }
+
+    // --- faults ---
+
+    /// Squares set aside: those of standing faults that still differ.
+    fn mask(&self, view: &View<'_>) -> Bitboard {
+        let squares = self.faults.iter().fold(Bitboard::EMPTY, |all, fault| all | fault.squares);
+        if squares.is_empty() { squares } else { squares & self.picture.differing(view.tip().board()) }
+    }
+
+    /// Whether the placement is something that no legal play, no hand and no fault told already explains.
+    fn is_unexplained(&self, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let differing = self.picture.differing(view.tip().board());
+        if self.shadow_shown() {
+            return false;
+        }
+        (differing & !self.mask(&view)).any()
+    }
+
+    /// Things that are never told, however long: men in the hands, a move on its way.
+    fn is_patient(&self, view: &View<'_>, open: Bitboard, cx: &Context<'_>) -> bool {
+        let tip = view.tip();
+        if explain::only_hands(tip, &self.picture, open) || explain::is_in_progress(tip, &self.picture, open) {
+            return true;
+        }
+        let n = view.len();
+        if n == 0 || self.is_completed(n, cx) {
+            return false;
+        }
+        let before = view.position(n - 1);
+        let open = self.picture.differing(before.board());
+        explain::only_hands(before, &self.picture, open) || explain::is_in_progress(before, &self.picture, open)
+    }
+
+    /// What stands on the board that nothing explains, as a fault.
+    fn new_fault(&self, cx: &Context<'_>) -> Option<(Option<Seen>, Fault)> {
+        if self.waiting.is_some() || self.frozen_since.is_some() || self.sign.is_some() || !self.is_unexplained(cx) {
+            return None;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let mask = self.mask(&view);
+        let open = self.picture.differing(tip.board()) & !mask;
+        if self.is_patient(&view, open, cx) {
+            return None;
+        }
+        // A move was made and something else is wrong: the move is followed, the rest is the fault.
+        let moved = tip
+            .moves()
+            .into_iter()
+            .filter_map(|m| {
+                let effects = tip.effects(m);
+                let squares = effects.squares();
+                let made = squares.is_subset(open)
+                    && effects.iter().all(|(square, man)| self.picture.at(square).is_none_or(|contents| contents.agrees(man)));
+                made.then(|| (m, open & !squares))
+            })
+            .min_by_key(|(_, rest)| rest.count());
+        let (seen, position, open) = match moved {
+            Some((m, rest)) if rest.any() => {
+                let after = tip.play(m);
+                (Some(Seen { mv: m, after: after.clone(), at: self.last_change }), after, rest)
+            }
+            _ => (None, tip.clone(), open),
+        };
+        if seen.is_some() && explain::only_hands(&position, &self.picture, open) {
+            return None;
+        }
+        let fault = self.classify(&position, open);
+        if fault.kind == AlertKind::Displaced
+            && let Some(answered) = self.answered_irregular_move(&position, open)
+        {
+            return Some((seen, answered));
+        }
+        Some((seen, fault))
+    }
+
+    /// An irregular move that was answered before anybody could tell: one man gone astray, and a reply that fits behind it.
+    fn answered_irregular_move(&self, position: &Position, open: Bitboard) -> Option<Fault> {
+        let own = open & position.board().by_color(position.turn());
+        for from in own.into_iter().filter(|square| self.picture.is_empty(*square)) {
+            let man = position.board().piece_at(from)?;
+            for to in open.into_iter().filter(|square| self.picture.piece(*square) == Some(man)) {
+                let mut fault = self.classify(position, Bitboard::from(from) | Bitboard::from(to));
+                let Some(after) = fault.shadow.last().map(|seen| seen.after.clone()) else { continue };
+                let differing = self.picture.differing(after.board());
+                if let [reply] = explain::moves_to(&after, &self.picture, differing, Bitboard::EMPTY).as_slice() {
+                    fault.shadow.push(Seen { mv: *reply, after: after.play(*reply), at: self.last_change });
+                    fault.squares = open;
+                    fault.level = Level::Told;
+                    return Some(fault);
+                }
+            }
+        }
+        None
+    }
+
+    fn classify(&self, position: &Position, open: Bitboard) -> Fault {
+        let attempt = Attempt::read(position, open, |square| self.picture.piece(square));
+        let mut fault = Fault {
+            id: 0,
+            kind: AlertKind::Displaced,
+            squares: open,
+            side: None,
+            reason: None,
+            uci: None,
+            level: Level::Noted,
+            since: self.last_change,
+            shadow: Vec::new(),
+        };
+        if let Some(attempt) = attempt {
+            let own_turn = attempt.color() == position.turn();
+            fault.side = Some(attempt.color());
+            fault.reason = Some(attempt.reason(position));
+            fault.uci = attempt.uci(position);
+            fault.kind = match attempt {
+                Attempt::Swapped { .. } => AlertKind::Displaced,
+                _ if attempt.takes_own_man(position) => AlertKind::Displaced,
+                _ if own_turn => AlertKind::IllegalMove,
+                _ => AlertKind::OutOfTurn,
+            };
+            if let Some(m) = attempt.as_move(position).filter(|_| fault.kind == AlertKind::IllegalMove) {
+                let after = position.play(m);
+                fault.shadow = vec![Seen { mv: m, after, at: self.last_change }];
+            }
+        }
+        fault
+    }
+
+    /// At a press a man of the presser's that is nowhere is no longer in his hand.
+    fn note_fault_at_press(&mut self, level: Level, side: Color, cx: &Context<'_>) {
+        let told = self.faults.len();
+        self.note_fault(level, cx);
+        if self.faults.len() > told || !self.is_unexplained(cx) {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        let own = open & tip.board().by_color(side);
+        if own.any() && tip.turn() == side && explain::is_only_missing(tip, &self.picture, open) {
+            let mut fault = self.classify(tip, own);
+            fault.level = Level::Told;
+            self.raise(fault);
+        }
+    }
+
+    /// Whether men of the presser are nowhere on the board, though it was his to move them.
+    fn own_man_missing(&self, side: Color, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        tip.turn() == side && (open & tip.board().by_color(side)).any() && explain::is_only_missing(tip, &self.picture, open)
+    }
+
+    /// Raises what is not explained, at this level; nothing if all is explained.
+    fn note_fault(&mut self, level: Level, cx: &Context<'_>) {
+        let Some((seen, mut fault)) = self.new_fault(cx) else { return };
+        if let Some(seen) = seen {
+            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            self.flush();
+            self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
+        }
+        if level >= Level::Told && fault.kind == AlertKind::Displaced && fault.reason == Some(IllegalReason::OwnPieceCaptured) {
+            fault.kind = AlertKind::IllegalMove;
+        }
+        fault.level = cap(fault.kind, level.max(fault.level));
+        self.raise(fault);
+    }
+
+    fn raise(&mut self, mut fault: Fault) {
+        fault.id = self.next_fault;
+        self.next_fault += 1;
+        self.faults.push(fault.clone());
+        self.observations.push_back(Observation::Fault(fault));
+    }
+
+    /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
+    fn raise_levels(&mut self, level: Level, side: Color) {
+        for fault in &mut self.faults {
+            let level = cap(fault.kind, level);
+            let concerns = fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::Displaced;
+            if concerns && fault.level < level {
+                fault.level = level;
+                self.observations.push_back(Observation::Fault(fault.clone()));
+            }
+        }
+    }
+
+    fn escalation_at(&self, fault: &Fault, cx: &Context<'_>) -> Option<Millis> {
+        if fault.level > Level::Noted {
+            return None;
+        }
+        match fault.kind {
+            AlertKind::IllegalMove | AlertKind::OutOfTurn if cx.has_clock => None,
+            AlertKind::Displaced => {
+                let missing = fault.squares.into_iter().all(|square| self.picture.is_empty(square));
+                Some(fault.since + if missing { self.timing.missing } else { self.timing.displaced })
+            }
+            _ => Some(fault.since + self.timing.displaced),
+        }
+    }
+
+    fn escalate_by_time(&mut self, now: Millis, cx: &Context<'_>) {
+        for index in 0..self.faults.len() {
+            if self.escalation_at(&self.faults[index], cx).is_some_and(|at| now >= at) {
+                self.faults[index].level = Level::Told;
+                self.observations.push_back(Observation::Fault(self.faults[index].clone()));
+            }
+        }
+    }
+
+    /// Faults whose squares all agree with the record again are over; so is an irregular move that was replaced by a legal one.
+    fn close_restored(&mut self, cx: &Context<'_>) {
+        if self.faults.is_empty() {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let differing = self.picture.differing(view.tip().board());
+        let (over, open): (Vec<Fault>, Vec<Fault>) =
+            self.faults.drain(..).partition(|fault| (fault.squares & differing).is_empty());
+        self.faults = open;
+        for fault in over {
+            self.observations.push_back(Observation::FaultClosed { id: fault.id, why: CloseReason::Restored });
+        }
+    }
+
+    fn close_faults(&mut self, why: CloseReason) {
+        for fault in self.faults.drain(..) {
+            self.observations.push_back(Observation::FaultClosed { id: fault.id, why });
+        }
+    }
+
+    /// Takes a fault off the list because somebody has decided on it.
+    pub fn settle_fault(&mut self, id: u32) -> Option<Fault> {
+        let index = self.faults.iter().position(|fault| fault.id == id)?;
+        Some(self.faults.remove(index))
+    }
+
+    // --- irregular moves that are played over ---
+
+    /// Whether the board shows an irregular move and what was played after it.
+    fn shadow_shown(&self) -> bool {
+        self.faults.iter().filter_map(|fault| fault.shadow.last()).any(|seen| self.picture.agrees_with(seen.after.board()))
+    }
+
+    /// The opponent plays on over an irregular move: it is followed by geometry, beside the record.
+    fn follow_shadow(&mut self, now: Millis) -> bool {
+        for index in 0..self.faults.len() {
+            let Some(last) = self.faults[index].shadow.last() else { continue };
+            let differing = self.picture.differing(last.after.board());
+            if differing.is_empty() {
+                return true;
+            }
+            let found = explain::moves_to(&last.after, &self.picture, differing, Bitboard::EMPTY);
+            if let [m] = found.as_slice() {
+                let seen = Seen { mv: *m, after: last.after.play(*m), at: now };
+                let fault = &mut self.faults[index];
+                fault.shadow.push(seen);
+                fault.squares |= differing;
+                // The reply is the last moment: it was not stopped at the press, or there is no clock to press.
+                fault.level = fault.level.max(Level::Told);
+                let fault = fault.clone();
+                self.lift_over_fault = None;
+                self.observations.push_back(Observation::Fault(fault));
+                self.tell_sync();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// With a clock, an opponent who lifts a man over an irregular move has begun to answer it.
+    fn note_lift_over_fault(&mut self, now: Millis, lifted: Bitboard, cx: &Context<'_>) {
+        if !cx.has_clock || self.frozen_since.is_some() || self.waiting.is_some() {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let theirs = lifted & tip.board().by_color(!tip.turn());
+        let Some(square) = theirs.first() else { return };
+        let stood = |since: Millis| now.saturating_sub(since) >= self.timing.settle;
+        let quiet_before = self
+            .changed
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != square.to_usize())
+            .map(|(_, (at, _))| *at)
+            .max()
+            .is_some_and(stood);
+        let open = self.picture.differing(tip.board()).without(square);
+        let attempt = Attempt::read(tip, open, |square| self.picture.piece(square));
+        let irregular = attempt.is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
+        let in_progress = explain::is_in_progress(tip, &self.picture, open);
+        if irregular && !in_progress && quiet_before && self.faults.iter().all(|fault| fault.level == Level::Noted) {
+            self.lift_over_fault = Some((now, square));
+        }
+    }
+
+    fn is_put_back(&self, square: Square, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let man = view.tip().board().piece_at(square);
+        self.picture.at(square).is_none_or(|contents| contents.agrees(man))
+    }
+
+    /// The opponent has begun to answer an irregular move: suspected, and told.
+    fn tell_irregular_move(&mut self, now: Millis, cx: &Context<'_>) {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip().clone();
+        if let Some(fault) = self.faults.iter_mut().find(|fault| fault.side == Some(tip.turn()) && fault.level == Level::Noted) {
+            fault.level = Level::Told;
+            let fault = fault.clone();
+            self.observations.push_back(Observation::Fault(fault));
+            return;
+        }
+        let theirs = tip.board().by_color(!tip.turn());
+        let in_hand: Bitboard = theirs.into_iter().filter(|square| self.picture.is_empty(*square)).collect();
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        // The lifted man is the opponent's move on its way; the rest must still be the irregular move.
+        let lifted = in_hand & open;
+        if lifted.count() != 1 {
+            return;
+        }
+        let mut fault = self.classify(&tip, open & !lifted);
+        if fault.kind == AlertKind::IllegalMove {
+            fault.level = Level::Told;
+            fault.since = now;
+            self.raise(fault);
+        }
+    }
+
+    // --- the rest ---
+
+    /// After a command: whether the board agrees by now, or a move was made by hand.
+    fn end_of_waiting(&mut self, cx: &Context<'_>) -> bool {
+        let tip = cx.line.tip();
+        let differing = self.picture.differing(tip.board());
+        let stands = self.waiting.as_ref() == Some(&self.picture);
+        let over =
+            differing.is_empty() || (!stands && explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).len() == 1);
+        if over {
+            self.waiting = None;
+        }
+        over
+    }
+
+    fn tell_sync(&mut self) {
+        let in_sync = self.faults.is_empty() && self.waiting.is_none();
+        if in_sync != self.in_sync {
+            self.in_sync = in_sync;
+            self.observations.push_back(Observation::Sync { in_sync });
+        }
+    }
+
+    fn quiet_at(&self) -> Millis {
+        self.last_change + self.timing.settle
+    }
+
+    /// Both kings on two of d4 e4 d5 e5 can be no position of play: those squares all touch.
+    fn watch_kings(&mut self, now: Millis) {
+        const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
+        let king = |color: Color| CENTRE.into_iter().find(|square| self.picture.piece(*square) == Some(Role::King.of(color)));
+        let result = match (king(Color::White), king(Color::Black)) {
+            (Some(white), Some(black)) => Some(match (white.is_light(), black.is_light()) {
+                (true, true) => "1-0",
+                (false, false) => "0-1",
+                _ => "1/2-1/2",
+            }),
+            _ => None,
+        };
+        match (self.sign, result) {
+            (Some((_, old)), Some(new)) if old == new => {}
+            (_, new) => {
+                self.sign = new.map(|result| (now, result));
+                self.sign_told = false;
+            }
+        }
+    }
+}
+
+/// What each kind of fault can become at its loudest: only an irregular move is confirmed.
+fn cap(kind: AlertKind, level: Level) -> Level {
+    match kind {
+        AlertKind::IllegalMove | AlertKind::OutOfTurn => level,
+        _ => level.min(Level::Told),
+    }
+}
+
+/// Whether `later` is the same man going on, or castling begun with the rook or the king.
+fn is_continued(earlier: Move, later: Move) -> bool {
+    match later {
+        Move::Castle { king, rook } => earlier.from() == Some(king) || earlier.from() == Some(rook),
+        later => earlier.from() == later.from(),
+    }
+}
+
+fn capture_square(m: Move) -> Square {
+    match m {
+        Move::EnPassant { from, to } => Square::from_coords(to.file(), from.rank()),
+        m => m.to(),
+    }
+}
+
+/// The record, continued by what was seen and not told yet.
+struct View<'a> {
+    line: &'a Line,
+    keep: usize,
+    moves: &'a [Seen],
+}
+
+impl<'a> View<'a> {
+    fn new(line: &'a Line, tentative: Option<&'a Tentative>) -> View<'a> {
+        match tentative {
+            Some(tentative) => View { line, keep: tentative.keep, moves: &tentative.moves },
+            None => View { line, keep: line.len(), moves: &[] },
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.keep + self.moves.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn position(&self, plies: usize) -> &'a Position {
+        match plies.checked_sub(self.keep + 1).and_then(|index| self.moves.get(index)) {
+            Some(seen) => &seen.after,
+            None => self.line.position(plies.min(self.keep)),
+        }
+    }
+
+    fn tip(&self) -> &'a Position {
+        self.position(self.len())
+    }
+}
