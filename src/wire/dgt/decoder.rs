@@ -215,5 +215,5 @@ fn goal(partial: &[u8]) -> usize {
 
 /// The length that a header announces, itself included.
 fn announced(header: &[u8]) -> usize {
-    (usize::from(header[1]) << 7 | usize::from(header[2])) & MAX_FRAME
+    ((usize::from(header[1]) << 7) | usize::from(header[2])) & MAX_FRAME
 }

@@ -299,7 +299,7 @@ impl Message {
                 Ok(Message::BoardDump(board))
             }
             (id::BUS_ADDRESS, &[high, low]) => {
-                Ok(Message::BusAddress(u16::from(high) << 7 | u16::from(low)))
+                Ok(Message::BusAddress((u16::from(high) << 7) | u16::from(low)))
             }
             (id::VERSION, &[major, minor]) => Ok(Message::Version { major, minor }),
             (id::HARDWARE_VERSION, &[major, minor]) => {
@@ -327,10 +327,10 @@ impl ClockMessage {
         // Ten hours do not exist, so this nibble cannot be a time. The bits above it carry the answer's top bits.
         if b3 & 0x0f == 0x0a || b6 & 0x0f == 0x0a {
             return Ok(ClockMessage::Ack(Ack {
-                ack0: b4 & 0x7f | (b6 << 3) & 0x80,
-                ack1: b5 & 0x7f | (b6 << 2) & 0x80,
-                ack2: b7 & 0x7f | (b3 << 3) & 0x80,
-                ack3: b8 & 0x7f | (b3 << 2) & 0x80,
+                ack0: b4 | ((b6 << 3) & 0x80),
+                ack1: b5 | ((b6 << 2) & 0x80),
+                ack2: b7 | ((b3 << 3) & 0x80),
+                ack3: b8 | ((b3 << 2) & 0x80),
             }));
         }
         if bytes == [0; 7] {
@@ -359,8 +359,8 @@ impl ClockMessage {
                 ack2,
                 ack3,
             }) => {
-                let b3 = 0x0a | (ack2 & 0x80) >> 3 | (ack3 & 0x80) >> 2;
-                let b6 = (ack0 & 0x80) >> 3 | (ack1 & 0x80) >> 2;
+                let b3 = 0x0a | ((ack2 & 0x80) >> 3) | ((ack3 & 0x80) >> 2);
+                let b6 = ((ack0 & 0x80) >> 3) | ((ack1 & 0x80) >> 2);
                 [b3, *ack0, *ack1, b6, *ack2, *ack3, 0]
             }
             ClockMessage::Times(times) => {
@@ -375,7 +375,7 @@ impl ClockMessage {
                     b6,
                     b7,
                     b8,
-                    lever | u8::from(times.running) | u8::from(times.battery_low) << 2,
+                    lever | u8::from(times.running) | (u8::from(times.battery_low) << 2),
                 ]
             }
         }
@@ -412,11 +412,11 @@ impl SideTime {
     fn data(&self) -> [u8; 3] {
         let to_bcd = |n: u8| {
             let n = n.min(59);
-            n / 10 << 4 | n % 10
+            ((n / 10) << 4) | (n % 10)
         };
-        let signs = u8::from(self.flag_halted) << 4
-            | u8::from(self.increment) << 5
-            | u8::from(self.flag_shown) << 6;
+        let signs = (u8::from(self.flag_halted) << 4)
+            | (u8::from(self.increment) << 5)
+            | (u8::from(self.flag_shown) << 6);
         [
             self.hours.min(9) | signs,
             to_bcd(self.minutes),
@@ -457,7 +457,7 @@ impl Battery {
             tell(self.standby_days),
             tell(self.standby_hours),
             tell(self.standby_minutes),
-            u8::from(self.charging) | u8::from(self.discharging) << 1,
+            u8::from(self.charging) | (u8::from(self.discharging) << 1),
         ]
     }
 }
