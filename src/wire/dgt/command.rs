@@ -184,11 +184,11 @@ impl ClockCommand {
 impl Icons {
     fn bits(&self) -> u8 {
         u8::from(self.right_dot)
-            | u8::from(self.right_colon) << 1
-            | u8::from(self.right_one) << 2
-            | u8::from(self.left_dot) << 3
-            | u8::from(self.left_colon) << 4
-            | u8::from(self.left_one) << 5
+            | (u8::from(self.right_colon) << 1)
+            | (u8::from(self.right_one) << 2)
+            | (u8::from(self.left_dot) << 3)
+            | (u8::from(self.left_colon) << 4)
+            | (u8::from(self.left_one) << 5)
     }
 }
 

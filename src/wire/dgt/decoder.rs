@@ -120,7 +120,8 @@ impl Decoder {
         Some(Skipped { bytes, reason: SkipReason::Abandoned { id } })
     }
 
-    /// One step: at least one byte of `rest`, which is not empty, is taken. Returns the others.
+    /// One step with `rest`, which is not empty: bytes of it are taken, or a header in it ends the unfinished frame. Returns
+    /// the bytes not taken.
     fn advance<'a>(&mut self, rest: &'a [u8], sink: &mut impl FnMut(Item)) -> &'a [u8] {
         if !self.partial.is_empty() {
             let known = self.partial.len();
@@ -192,5 +193,5 @@ fn goal(partial: &[u8]) -> usize {
 
 /// The length that a header announces, itself included.
 fn announced(header: &[u8]) -> usize {
-    (usize::from(header[1]) << 7 | usize::from(header[2])) & MAX_FRAME
+    ((usize::from(header[1]) << 7) | usize::from(header[2])) & MAX_FRAME
 }

@@ -77,12 +77,18 @@ pub struct SideTime {
 impl SideTime {
     /// A plain time without any sign.
     pub fn new(hours: u8, minutes: u8, seconds: u8) -> Self {
-        Self { hours, minutes, seconds, ..Self::default() }
+        Self {
+            hours,
+            minutes,
+            seconds,
+            ..Self::default()
+        }
     }
 
     /// The time shown, in milliseconds. The clock tells no less than whole seconds.
     pub fn millis(&self) -> u64 {
-        ((u64::from(self.hours) * 60 + u64::from(self.minutes)) * 60 + u64::from(self.seconds)) * 1000
+        ((u64::from(self.hours) * 60 + u64::from(self.minutes)) * 60 + u64::from(self.seconds))
+            * 1000
     }
 }
 
@@ -111,7 +117,10 @@ impl Ack {
         match self.ack1 {
             command if command < 0x80 => AckKind::Answer(command),
             0x81 => AckKind::Ready,
-            0x88 => AckKind::Buttons(ClockButtons { held: self.ack2, last: self.ack3 }),
+            0x88 => AckKind::Buttons(ClockButtons {
+                held: self.ack2,
+                last: self.ack3,
+            }),
             0x8a => AckKind::Mode(self.ack3),
             0x90 => AckKind::NotRemote,
             other => AckKind::Unknown(other),
@@ -120,7 +129,8 @@ impl Ack {
 
     /// The clock's version, if this answers the question for it: 1.x is a DGT XL, 2.x a DGT3000.
     pub fn clock_version(&self) -> Option<(u8, u8)> {
-        (self.ack1 == 0x09 && self.outcome() == AckOutcome::Done).then_some((self.ack2 >> 4, self.ack2 & 0x0f))
+        (self.ack1 == 0x09 && self.outcome() == AckOutcome::Done)
+            .then_some((self.ack2 >> 4, self.ack2 & 0x0f))
     }
 }
 
@@ -222,14 +232,22 @@ impl Message {
     pub fn encode_into(&self, out: &mut Vec<u8>) {
         match self {
             Message::BoardDump(board) => frame(out, id::BOARD_DUMP, &board.map(u8::from)),
-            Message::FieldUpdate { square, piece } => frame(out, id::FIELD_UPDATE, &[square.index(), u8::from(*piece)]),
+            Message::FieldUpdate { square, piece } => {
+                frame(out, id::FIELD_UPDATE, &[square.index(), u8::from(*piece)])
+            }
             Message::Clock(clock) => frame(out, id::BWTIME, &clock.data()),
-            Message::BusAddress(address) => frame(out, id::BUS_ADDRESS, &[(address >> 7) as u8, *address as u8]),
+            Message::BusAddress(address) => frame(
+                out,
+                id::BUS_ADDRESS,
+                &[(address >> 7) as u8, *address as u8],
+            ),
             Message::SerialNumber(text) => frame(out, id::SERIAL_NUMBER, text.as_bytes()),
             Message::LongSerialNumber(text) => frame(out, id::LONG_SERIAL_NUMBER, text.as_bytes()),
             Message::Trademark(text) => frame(out, id::TRADEMARK, text.as_bytes()),
             Message::Version { major, minor } => frame(out, id::VERSION, &[*major, *minor]),
-            Message::HardwareVersion { major, minor } => frame(out, id::HARDWARE_VERSION, &[*major, *minor]),
+            Message::HardwareVersion { major, minor } => {
+                frame(out, id::HARDWARE_VERSION, &[*major, *minor])
+            }
             Message::Battery(battery) => frame(out, id::BATTERY, &battery.data()),
             Message::EeMoves(log) => frame(out, id::EE_MOVES, log),
             Message::Unknown { id, data } => frame(out, *id, data),
@@ -239,7 +257,10 @@ impl Message {
     /// May a frame with this identifier have this length? Checked as soon as the header is in, before any data.
     pub(super) fn check_length(id: u8, length: usize) -> Result<(), SkipReason> {
         if length < 3 {
-            return Err(SkipReason::ImpossibleLength { id, length: length as u16 });
+            return Err(SkipReason::ImpossibleLength {
+                id,
+                length: length as u16,
+            });
         }
         let fits = match id {
             // The longer one is a draughts board.
@@ -250,16 +271,26 @@ impl Message {
             id::SERIAL_NUMBER | id::BATTERY => length >= 4,
             _ => true,
         };
-        if fits { Ok(()) } else { Err(SkipReason::WrongLength { id, length: length as u16 }) }
+        if fits {
+            Ok(())
+        } else {
+            Err(SkipReason::WrongLength {
+                id,
+                length: length as u16,
+            })
+        }
     }
 
     /// The message in the data of a frame whose length has passed [`check_length`](Self::check_length).
     pub(super) fn decode(id: u8, data: &[u8]) -> Result<Self, SkipReason> {
         match (id, data) {
-            (id::FIELD_UPDATE, &[square, piece]) => {
-                Ok(Message::FieldUpdate { square: square.try_into()?, piece: piece.try_into()? })
+            (id::FIELD_UPDATE, &[square, piece]) => Ok(Message::FieldUpdate {
+                square: square.try_into()?,
+                piece: piece.try_into()?,
+            }),
+            (id::BWTIME, &[b3, b4, b5, b6, b7, b8, b9]) => {
+                ClockMessage::decode([b3, b4, b5, b6, b7, b8, b9]).map(Message::Clock)
             }
-            (id::BWTIME, &[b3, b4, b5, b6, b7, b8, b9]) => ClockMessage::decode([b3, b4, b5, b6, b7, b8, b9]).map(Message::Clock),
             (id::BOARD_DUMP, codes) if codes.len() == 64 => {
                 let mut board = Box::new([PieceCode::Empty; 64]);
                 for (square, &code) in board.iter_mut().zip(codes) {
@@ -267,15 +298,24 @@ impl Message {
                 }
                 Ok(Message::BoardDump(board))
             }
-            (id::BUS_ADDRESS, &[high, low]) => Ok(Message::BusAddress(u16::from(high) << 7 | u16::from(low))),
+            (id::BUS_ADDRESS, &[high, low]) => {
+                Ok(Message::BusAddress((u16::from(high) << 7) | u16::from(low)))
+            }
             (id::VERSION, &[major, minor]) => Ok(Message::Version { major, minor }),
-            (id::HARDWARE_VERSION, &[major, minor]) => Ok(Message::HardwareVersion { major, minor }),
+            (id::HARDWARE_VERSION, &[major, minor]) => {
+                Ok(Message::HardwareVersion { major, minor })
+            }
             (id::SERIAL_NUMBER, text) => printable(id, text).map(Message::SerialNumber),
             (id::LONG_SERIAL_NUMBER, text) => printable(id, text).map(Message::LongSerialNumber),
-            (id::TRADEMARK, text) => Ok(Message::Trademark(text.iter().copied().map(char::from).collect())),
+            (id::TRADEMARK, text) => Ok(Message::Trademark(
+                text.iter().copied().map(char::from).collect(),
+            )),
             (id::BATTERY, data) => Ok(Message::Battery(Battery::decode(data))),
             (id::EE_MOVES, log) => Ok(Message::EeMoves(log.to_vec())),
-            (id, data) => Ok(Message::Unknown { id, data: data.to_vec() }),
+            (id, data) => Ok(Message::Unknown {
+                id,
+                data: data.to_vec(),
+            }),
         }
     }
 }
@@ -287,10 +327,10 @@ impl ClockMessage {
         // Ten hours do not exist, so this nibble cannot be a time. The bits above it carry the answer's top bits.
         if b3 & 0x0f == 0x0a || b6 & 0x0f == 0x0a {
             return Ok(ClockMessage::Ack(Ack {
-                ack0: b4 & 0x7f | (b6 << 3) & 0x80,
-                ack1: b5 & 0x7f | (b6 << 2) & 0x80,
-                ack2: b7 & 0x7f | (b3 << 3) & 0x80,
-                ack3: b8 & 0x7f | (b3 << 2) & 0x80,
+                ack0: b4 | ((b6 << 3) & 0x80),
+                ack1: b5 | ((b6 << 2) & 0x80),
+                ack2: b7 | ((b3 << 3) & 0x80),
+                ack3: b8 | ((b3 << 2) & 0x80),
             }));
         }
         if bytes == [0; 7] {
@@ -313,9 +353,14 @@ impl ClockMessage {
         match self {
             ClockMessage::Null => [0; 7],
             ClockMessage::Absent => [0, 0, 0, 0, 0, 0, 0x20],
-            ClockMessage::Ack(Ack { ack0, ack1, ack2, ack3 }) => {
-                let b3 = 0x0a | (ack2 & 0x80) >> 3 | (ack3 & 0x80) >> 2;
-                let b6 = (ack0 & 0x80) >> 3 | (ack1 & 0x80) >> 2;
+            ClockMessage::Ack(Ack {
+                ack0,
+                ack1,
+                ack2,
+                ack3,
+            }) => {
+                let b3 = 0x0a | ((ack2 & 0x80) >> 3) | ((ack3 & 0x80) >> 2);
+                let b6 = ((ack0 & 0x80) >> 3) | ((ack1 & 0x80) >> 2);
                 [b3, *ack0, *ack1, b6, *ack2, *ack3, 0]
             }
             ClockMessage::Times(times) => {
@@ -323,7 +368,15 @@ impl ClockMessage {
                 let [b6, b7, b8] = times.left.data();
                 // Bits 3 and 4 as the boards of all known recordings set them.
                 let lever = if times.right_up { 0x12 } else { 0x08 };
-                [b3, b4, b5, b6, b7, b8, lever | u8::from(times.running) | u8::from(times.battery_low) << 2]
+                [
+                    b3,
+                    b4,
+                    b5,
+                    b6,
+                    b7,
+                    b8,
+                    lever | u8::from(times.running) | (u8::from(times.battery_low) << 2),
+                ]
             }
         }
     }
@@ -332,7 +385,11 @@ impl ClockMessage {
 impl SideTime {
     fn decode(hours: u8, minutes: u8, seconds: u8) -> Result<Self, SkipReason> {
         if hours & 0x0f > 9 {
-            return Err(SkipReason::NoSuchTime { hours, minutes, seconds });
+            return Err(SkipReason::NoSuchTime {
+                hours,
+                minutes,
+                seconds,
+            });
         }
         match (bcd(minutes), bcd(seconds)) {
             (Some(m), Some(s)) => Ok(Self {
@@ -343,7 +400,11 @@ impl SideTime {
                 increment: hours & 0x20 != 0,
                 flag_shown: hours & 0x40 != 0,
             }),
-            _ => Err(SkipReason::NoSuchTime { hours, minutes, seconds }),
+            _ => Err(SkipReason::NoSuchTime {
+                hours,
+                minutes,
+                seconds,
+            }),
         }
     }
 
@@ -351,10 +412,16 @@ impl SideTime {
     fn data(&self) -> [u8; 3] {
         let to_bcd = |n: u8| {
             let n = n.min(59);
-            n / 10 << 4 | n % 10
+            ((n / 10) << 4) | (n % 10)
         };
-        let signs = u8::from(self.flag_halted) << 4 | u8::from(self.increment) << 5 | u8::from(self.flag_shown) << 6;
-        [self.hours.min(9) | signs, to_bcd(self.minutes), to_bcd(self.seconds)]
+        let signs = (u8::from(self.flag_halted) << 4)
+            | (u8::from(self.increment) << 5)
+            | (u8::from(self.flag_shown) << 6);
+        [
+            self.hours.min(9) | signs,
+            to_bcd(self.minutes),
+            to_bcd(self.seconds),
+        ]
     }
 }
 
@@ -390,7 +457,7 @@ impl Battery {
             tell(self.standby_days),
             tell(self.standby_hours),
             tell(self.standby_minutes),
-            u8::from(self.charging) | u8::from(self.discharging) << 1,
+            u8::from(self.charging) | (u8::from(self.discharging) << 1),
         ]
     }
 }

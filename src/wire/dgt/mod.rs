@@ -213,4 +213,7 @@ mod id {
 const FORBIDDEN: [u8; 7] = [0x4a, 0x4e, 0x51, 0x53, 0x54, 0x60, 0x63];
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests;

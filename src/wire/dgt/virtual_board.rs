@@ -122,6 +122,13 @@ impl VirtualBoard {
         out
     }
 
+    /// The power fails and comes back: the pieces stand, the update mode is forgotten, the clock runs on.
+    pub fn power_cycle(&mut self) {
+        self.mode = Mode::Idle;
+        self.clock_told = None;
+        self.unfinished.clear();
+    }
+
     /// All 64 squares in the board's order.
     pub fn squares(&self) -> &[PieceCode; 64] {
         &self.squares
