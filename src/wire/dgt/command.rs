@@ -38,13 +38,21 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClockCommand {
     /// Show six characters made of segments.
-    Display { segments: Segments, icons: Icons, beep: bool },
+    Display {
+        segments: Segments,
+        icons: Icons,
+        beep: bool,
+    },
     /// Show the times again.
     End,
     /// Tell the version.
     Version,
     /// Set both times, and who runs. Only in the clock's remote mode.
-    SetNRun { left: ClockSetting, right: ClockSetting, mode: RunMode },
+    SetNRun {
+        left: ClockSetting,
+        right: ClockSetting,
+        mode: RunMode,
+    },
     /// Sound.
     Beep(Beeps),
     /// Show a text; DGT3000 only.
@@ -72,7 +80,11 @@ pub struct ClockSetting {
 impl ClockSetting {
     /// None if a clock cannot show this.
     pub fn new(hours: u8, minutes: u8, seconds: u8) -> Option<Self> {
-        (hours < 10 && minutes < 60 && seconds < 60).then_some(Self { hours, minutes, seconds })
+        (hours < 10 && minutes < 60 && seconds < 60).then_some(Self {
+            hours,
+            minutes,
+            seconds,
+        })
     }
 }
 
@@ -163,16 +175,42 @@ impl From<ClockCommand> for Command {
 impl ClockCommand {
     fn encode(&self) -> Vec<u8> {
         match self {
-            ClockCommand::Display { segments: Segments([a, b, c, d, e, f]), icons, beep } => {
-                message(0x01, &[*c, *b, *a, *f, *e, *d, icons.bits(), if *beep { 0x03 } else { 0x01 }])
-            }
+            ClockCommand::Display {
+                segments: Segments([a, b, c, d, e, f]),
+                icons,
+                beep,
+            } => message(
+                0x01,
+                &[
+                    *c,
+                    *b,
+                    *a,
+                    *f,
+                    *e,
+                    *d,
+                    icons.bits(),
+                    if *beep { 0x03 } else { 0x01 },
+                ],
+            ),
             ClockCommand::End => message(0x03, &[]),
             ClockCommand::Version => message(0x09, &[]),
-            ClockCommand::SetNRun { left, right, mode } => {
-                message(0x0a, &[left.hours, left.minutes, left.seconds, right.hours, right.minutes, right.seconds, *mode as u8])
-            }
+            ClockCommand::SetNRun { left, right, mode } => message(
+                0x0a,
+                &[
+                    left.hours,
+                    left.minutes,
+                    left.seconds,
+                    right.hours,
+                    right.minutes,
+                    right.seconds,
+                    *mode as u8,
+                ],
+            ),
             ClockCommand::Beep(Beeps(sixteenths)) => message(0x0b, &[*sixteenths]),
-            ClockCommand::Ascii { text: ClockText(text), beep } => {
+            ClockCommand::Ascii {
+                text: ClockText(text),
+                beep,
+            } => {
                 let mut data = text.to_vec();
                 data.push(beep.0);
                 message(0x0c, &data)

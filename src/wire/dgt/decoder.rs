@@ -89,7 +89,8 @@ impl Decoder {
             // By far the most frequent message of a busy board.
             if self.partial.is_empty()
                 && let [id::FIELD_UPDATE, 0, 5, square, piece, after @ ..] = rest
-                && let (Some(square), Some(piece)) = (RawSquare::new(*square), PieceCode::new(*piece))
+                && let (Some(square), Some(piece)) =
+                    (RawSquare::new(*square), PieceCode::new(*piece))
             {
                 self.in_fault = false;
                 sink(Item::Message(Message::FieldUpdate { square, piece }));
@@ -117,7 +118,10 @@ impl Decoder {
         let bytes = self.partial.len() as u32;
         self.partial.clear();
         self.in_fault = true;
-        Some(Skipped { bytes, reason: SkipReason::Abandoned { id } })
+        Some(Skipped {
+            bytes,
+            reason: SkipReason::Abandoned { id },
+        })
     }
 
     /// One step with `rest`, which is not empty: bytes of it are taken, or a header in it ends the unfinished frame. Returns
@@ -135,7 +139,11 @@ impl Decoder {
             return &rest[end - known..];
         }
         if rest[0] < HEADER {
-            let reason = if self.in_fault { SkipReason::MoreNoise } else { SkipReason::Noise };
+            let reason = if self.in_fault {
+                SkipReason::MoreNoise
+            } else {
+                SkipReason::Noise
+            };
             self.emit(1, Err(reason), sink);
             return &rest[1..];
         }
@@ -151,11 +159,19 @@ impl Decoder {
         }
     }
 
-    fn emit(&mut self, bytes: usize, outcome: Result<Message, SkipReason>, sink: &mut impl FnMut(Item)) {
+    fn emit(
+        &mut self,
+        bytes: usize,
+        outcome: Result<Message, SkipReason>,
+        sink: &mut impl FnMut(Item),
+    ) {
         self.in_fault = outcome.is_err();
         sink(match outcome {
             Ok(message) => Item::Message(message),
-            Err(reason) => Item::Skipped(Skipped { bytes: bytes as u32, reason }),
+            Err(reason) => Item::Skipped(Skipped {
+                bytes: bytes as u32,
+                reason,
+            }),
         });
     }
 }
@@ -167,7 +183,10 @@ fn examine(bytes: &[u8], known: usize) -> Option<(usize, Result<Message, SkipRea
     let next_header = |from: usize, to: usize| {
         let to = to.min(bytes.len());
         let from = from.min(to);
-        bytes[from..to].iter().position(|&byte| byte >= HEADER).map(|at| from + at)
+        bytes[from..to]
+            .iter()
+            .position(|&byte| byte >= HEADER)
+            .map(|at| from + at)
     };
     if let Some(at) = next_header(known, 3) {
         return Some((at, Err(SkipReason::CutShort { id })));
@@ -188,7 +207,11 @@ fn examine(bytes: &[u8], known: usize) -> Option<(usize, Result<Message, SkipRea
 
 /// The length at which an unfinished frame can be judged next.
 fn goal(partial: &[u8]) -> usize {
-    if partial.len() < 3 { 3 } else { announced(partial) }
+    if partial.len() < 3 {
+        3
+    } else {
+        announced(partial)
+    }
 }
 
 /// The length that a header announces, itself included.

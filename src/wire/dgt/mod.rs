@@ -12,9 +12,14 @@ mod decoder;
 mod message;
 mod virtual_board;
 
-pub use command::{Beeps, ClockCommand, ClockSetting, ClockText, Command, Icons, RunMode, Segments};
+pub use command::{
+    Beeps, ClockCommand, ClockSetting, ClockText, Command, Icons, RunMode, Segments,
+};
 pub use decoder::{Decoder, Item, SkipReason, Skipped};
-pub use message::{Ack, AckKind, AckOutcome, Battery, BwTime, ClockButton, ClockButtons, ClockMessage, Message, SideTime};
+pub use message::{
+    Ack, AckKind, AckOutcome, Battery, BwTime, ClockButton, ClockButtons, ClockMessage, Message,
+    SideTime,
+};
 pub use virtual_board::{Identity, Mode, VirtualBoard};
 
 use std::fmt;
@@ -128,7 +133,9 @@ impl PieceCode {
 
     /// The chessman with this FEN letter.
     pub fn from_letter(letter: char) -> Option<Self> {
-        Self::ALL.into_iter().find(|piece| piece.letter() == Some(letter))
+        Self::ALL
+            .into_iter()
+            .find(|piece| piece.letter() == Some(letter))
     }
 
     /// Its FEN letter; none for an empty square and for a token.
@@ -174,8 +181,26 @@ impl From<PieceCode> for u8 {
 pub const START: [PieceCode; 64] = {
     use PieceCode::*;
     let mut board = [Empty; 64];
-    let black = [BlackRook, BlackKnight, BlackBishop, BlackQueen, BlackKing, BlackBishop, BlackKnight, BlackRook];
-    let white = [WhiteRook, WhiteKnight, WhiteBishop, WhiteQueen, WhiteKing, WhiteBishop, WhiteKnight, WhiteRook];
+    let black = [
+        BlackRook,
+        BlackKnight,
+        BlackBishop,
+        BlackQueen,
+        BlackKing,
+        BlackBishop,
+        BlackKnight,
+        BlackRook,
+    ];
+    let white = [
+        WhiteRook,
+        WhiteKnight,
+        WhiteBishop,
+        WhiteQueen,
+        WhiteKing,
+        WhiteBishop,
+        WhiteKnight,
+        WhiteRook,
+    ];
     let mut file = 0;
     while file < 8 {
         board[file] = black[file];

@@ -106,7 +106,11 @@ impl VirtualBoard {
             return Vec::new();
         }
         *here = piece;
-        if self.mode == Mode::Idle { Vec::new() } else { Message::FieldUpdate { square, piece }.encode() }
+        if self.mode == Mode::Idle {
+            Vec::new()
+        } else {
+            Message::FieldUpdate { square, piece }.encode()
+        }
     }
 
     /// The clock shows something, the same as before or not; `None` while it is unplugged. Call it at least once a second.
@@ -170,7 +174,11 @@ impl VirtualBoard {
                 let (major, minor) = self.identity.version;
                 Some(Message::Version { major, minor })
             }
-            0x55 => self.identity.long_serial.clone().map(Message::LongSerialNumber),
+            0x55 => self
+                .identity
+                .long_serial
+                .clone()
+                .map(Message::LongSerialNumber),
             _ => {
                 self.forbidden_seen += u64::from(FORBIDDEN.contains(&opcode));
                 None
@@ -192,7 +200,13 @@ impl VirtualBoard {
             0x09 => (0x10, 0x20),
             _ => (0x10, 0),
         };
-        Message::Clock(ClockMessage::Ack(Ack { ack0, ack1: command & 0x7f, ack2, ack3: 0 })).encode_into(out);
+        Message::Clock(ClockMessage::Ack(Ack {
+            ack0,
+            ack1: command & 0x7f,
+            ack2,
+            ack3: 0,
+        }))
+        .encode_into(out);
     }
 
     /// The first report of the clock comes at once in both modes that have one, as in all known recordings.
@@ -216,7 +230,9 @@ impl VirtualBoard {
 
     fn bus_address(&self) -> u16 {
         let digits = self.identity.serial.chars().map_while(|c| c.to_digit(10));
-        digits.fold(0u16, |value, digit| value.wrapping_mul(10).wrapping_add(digit as u16)) & 0x3fff
+        digits.fold(0u16, |value, digit| {
+            value.wrapping_mul(10).wrapping_add(digit as u16)
+        }) & 0x3fff
     }
 
     /// The least that section 4 allows: power, what stands where, the tag of a start position, the marks of the reading.
