@@ -683,7 +683,8 @@ fn fen(text: &str) -> Result<String, String> {
     }
 }
 
-fn ruleset(text: &str) -> Result<String, String> {
+/// The name of an edition of the Laws; whether it is known is for [`crate::laws`] to say.
+pub(crate) fn ruleset(text: &str) -> Result<String, String> {
     let is_name = text
         .bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
@@ -693,7 +694,8 @@ fn ruleset(text: &str) -> Result<String, String> {
     }
 }
 
-fn time_control(text: &str) -> Result<String, String> {
+/// A time control by its letters; what it means is for [`crate::clock`] to say.
+pub(crate) fn time_control(text: &str) -> Result<String, String> {
     match text
         .bytes()
         .all(|byte| byte.is_ascii_digit() || b"/+:*-?.db".contains(&byte))
