@@ -4,3 +4,4 @@
 
 pub mod illegal;
 pub mod position;
+pub mod ruleset;
