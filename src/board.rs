@@ -109,7 +109,11 @@ pub struct Picture {
 
 impl Default for Picture {
     fn default() -> Picture {
-        Picture { squares: [None; 64], men: Board::empty(), exact: Bitboard::EMPTY }
+        Picture {
+            squares: [None; 64],
+            men: Board::empty(),
+            exact: Bitboard::EMPTY,
+        }
     }
 }
 
@@ -139,7 +143,10 @@ impl Picture {
             Contents::Piece(piece) => self.men.set_piece_at(square, piece),
             _ => self.men.discard_piece_at(square),
         }
-        self.exact.set(square, !matches!(contents, Contents::Occupied | Contents::Side(_)));
+        self.exact.set(
+            square,
+            !matches!(contents, Contents::Occupied | Contents::Side(_)),
+        );
         Some(before)
     }
 
@@ -234,10 +241,12 @@ impl Picture {
 
     /// A result token that stands on the board.
     pub fn token(&self) -> Option<(Square, Token)> {
-        Square::ALL.into_iter().find_map(|square| match self.at(square) {
-            Some(Contents::Token(token)) => Some((square, token)),
-            _ => None,
-        })
+        Square::ALL
+            .into_iter()
+            .find_map(|square| match self.at(square) {
+                Some(Contents::Token(token)) => Some((square, token)),
+                _ => None,
+            })
     }
 }
 
@@ -277,7 +286,12 @@ mod tests {
         let board = Board::from_ascii_board_fen(placement.as_bytes()).expect("test board");
         let mut picture = Picture::default();
         for square in Square::ALL {
-            picture.set(square, board.piece_at(square).map_or(Contents::Empty, Contents::Piece));
+            picture.set(
+                square,
+                board
+                    .piece_at(square)
+                    .map_or(Contents::Empty, Contents::Piece),
+            );
         }
         picture
     }
@@ -286,16 +300,38 @@ mod tests {
     #[test]
     fn orientation_by_the_start_array() {
         let table = [
-            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR", Some(Orientation::Normal)),
-            ("RNBKQBNR/PPPPPPPP/8/8/8/8/pppppppp/rnbkqbnr", Some(Orientation::Rotated)),
-            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR", Some(Orientation::Normal)),
-            ("rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR", Some(Orientation::Normal)),
-            ("rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR", Some(Orientation::Normal)),
-            ("RNBQKBNR/PPPPPPPP/8/8/8/8/pppppppp/rnbqkbnr", Some(Orientation::Rotated)),
+            (
+                "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR",
+                Some(Orientation::Normal),
+            ),
+            (
+                "RNBKQBNR/PPPPPPPP/8/8/8/8/pppppppp/rnbkqbnr",
+                Some(Orientation::Rotated),
+            ),
+            (
+                "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR",
+                Some(Orientation::Normal),
+            ),
+            (
+                "rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR",
+                Some(Orientation::Normal),
+            ),
+            (
+                "rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR",
+                Some(Orientation::Normal),
+            ),
+            (
+                "RNBQKBNR/PPPPPPPP/8/8/8/8/pppppppp/rnbqkbnr",
+                Some(Orientation::Rotated),
+            ),
             ("8/8/8/8/8/8/8/8", None),
         ];
         for (shown, expected) in table {
-            assert_eq!(find_orientation(&picture(shown), &Board::new()), expected, "{shown}");
+            assert_eq!(
+                find_orientation(&picture(shown), &Board::new()),
+                expected,
+                "{shown}"
+            );
         }
     }
 

@@ -246,14 +246,17 @@ pub enum ParseCommandError {
 impl Command {
     /// Reads a command. `verb` names the verb where the text does not (the last level of the topic).
     pub fn parse(text: &str, verb: Option<&str>) -> Result<Command, ParseCommandError> {
-        let mut value: Value = serde_json::from_str(text).map_err(|error| ParseCommandError::NotJson(error.to_string()))?;
+        let mut value: Value = serde_json::from_str(text)
+            .map_err(|error| ParseCommandError::NotJson(error.to_string()))?;
         let Some(object) = value.as_object_mut() else {
             return Err(ParseCommandError::NotJson("not an object".into()));
         };
         if let Some(verb) = verb {
             match object.get("verb").and_then(Value::as_str) {
                 Some(named) if named != verb => {
-                    return Err(ParseCommandError::BadField(format!("verb {named:?} came on the topic of {verb:?}")));
+                    return Err(ParseCommandError::BadField(format!(
+                        "verb {named:?} came on the topic of {verb:?}"
+                    )));
                 }
                 _ => object.insert("verb".into(), Value::from(verb)),
             };
@@ -264,23 +267,37 @@ impl Command {
         };
         let args = object.remove("args").filter(|args| !args.is_null());
         let args = args.unwrap_or_else(|| Value::Object(Default::default()));
-        let verb: Verb = serde_json::from_value(serde_json::json!({ "verb": named, "args": args })).map_err(|error| {
-            let error = error.to_string();
-            if error.starts_with("unknown variant") {
-                ParseCommandError::UnknownVerb(named.clone())
-            } else {
-                ParseCommandError::BadArguments { verb: named.clone(), error }
-            }
-        })?;
+        let verb: Verb = serde_json::from_value(serde_json::json!({ "verb": named, "args": args }))
+            .map_err(|error| {
+                let error = error.to_string();
+                if error.starts_with("unknown variant") {
+                    ParseCommandError::UnknownVerb(named.clone())
+                } else {
+                    ParseCommandError::BadArguments {
+                        verb: named.clone(),
+                        error,
+                    }
+                }
+            })?;
         // The envelope is read with a verb that cannot fail, so that an error names the field at fault.
         object.insert("verb".into(), Value::from("resend"));
         object.insert("args".into(), Value::Object(Default::default()));
-        let command: Command = serde_json::from_value(value).map_err(|error| ParseCommandError::BadField(error.to_string()))?;
+        let command: Command = serde_json::from_value(value)
+            .map_err(|error| ParseCommandError::BadField(error.to_string()))?;
         Ok(Command { verb, ..command })
     }
 
     /// A command as a trace or a test gives it: nothing but the verb.
     pub fn of(verb: Verb) -> Command {
-        Command { id: String::new(), by: None, issued: None, expires: None, table: None, expect_rev: None, reply_to: None, verb }
+        Command {
+            id: String::new(),
+            by: None,
+            issued: None,
+            expires: None,
+            table: None,
+            expect_rev: None,
+            reply_to: None,
+            verb,
+        }
     }
 }

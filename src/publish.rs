@@ -106,7 +106,11 @@ impl Topic {
             Topic::Game { table } => format!("edge/{node}/board/{table}/game"),
             Topic::Pgn { table } => format!("edge/{node}/board/{table}/pgn"),
             Topic::Event { table } => format!("edge/{node}/board/{table}/event"),
-            Topic::Alert { table, audience, id } => {
+            Topic::Alert {
+                table,
+                audience,
+                id,
+            } => {
                 format!("edge/{node}/board/{table}/alert/{}/{id}", audience.as_str())
             }
             Topic::Raw { table } => format!("edge/{node}/board/{table}/raw"),
@@ -115,7 +119,10 @@ impl Topic {
 
     /// Whether the broker keeps the last message for whoever comes later.
     pub fn retain(&self) -> bool {
-        !matches!(self, Topic::Health | Topic::AlertLine | Topic::Event { .. } | Topic::Raw { .. })
+        !matches!(
+            self,
+            Topic::Health | Topic::AlertLine | Topic::Event { .. } | Topic::Raw { .. }
+        )
     }
 
     /// MQTT quality of service: 1, but for what comes again soon.
@@ -437,26 +444,83 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
-    GameStarted { start_fen: String },
-    Lift { square: String, piece: Option<String> },
-    Place { square: String, piece: Option<String> },
-    Touched { side: Side, square: String },
+    GameStarted {
+        start_fen: String,
+    },
+    Lift {
+        square: String,
+        piece: Option<String>,
+    },
+    Place {
+        square: String,
+        piece: Option<String>,
+    },
+    Touched {
+        side: Side,
+        square: String,
+    },
     Move(Move),
-    Completed { ply: u32, by: CompletedBy, clk_ms: Option<u64>, emt_ms: Option<u64> },
-    Correction { keep_plies: u32, reason: CorrectionReason },
-    Takeback { keep_plies: u32, reason: CorrectionReason },
-    Gap { ply: u32, plies: u32, alternatives: Vec<String> },
-    Press { side: Side, white_ms: Option<u64>, black_ms: Option<u64> },
-    OutOfSync { squares: Vec<String> },
+    Completed {
+        ply: u32,
+        by: CompletedBy,
+        clk_ms: Option<u64>,
+        emt_ms: Option<u64>,
+    },
+    Correction {
+        keep_plies: u32,
+        reason: CorrectionReason,
+    },
+    Takeback {
+        keep_plies: u32,
+        reason: CorrectionReason,
+    },
+    Gap {
+        ply: u32,
+        plies: u32,
+        alternatives: Vec<String>,
+    },
+    Press {
+        side: Side,
+        white_ms: Option<u64>,
+        black_ms: Option<u64>,
+    },
+    OutOfSync {
+        squares: Vec<String>,
+    },
     InSync,
-    Flag { side: Side },
-    ClaimPossible { claim: String },
-    ResultProposed { result: String, by: ResultBy },
-    GameEnded { result: String, by: Option<ResultBy>, state: ResultState, termination: Option<String>, reason: Option<String> },
-    AlertRaised { alert: AlertBody },
-    AlertChanged { alert: AlertBody },
-    AlertClosed { alert: String, kind: AlertKind, why: CloseReason },
-    Command { id: String, by: Option<String>, verb: String },
+    Flag {
+        side: Side,
+    },
+    ClaimPossible {
+        claim: String,
+    },
+    ResultProposed {
+        result: String,
+        by: ResultBy,
+    },
+    GameEnded {
+        result: String,
+        by: Option<ResultBy>,
+        state: ResultState,
+        termination: Option<String>,
+        reason: Option<String>,
+    },
+    AlertRaised {
+        alert: AlertBody,
+    },
+    AlertChanged {
+        alert: AlertBody,
+    },
+    AlertClosed {
+        alert: String,
+        kind: AlertKind,
+        why: CloseReason,
+    },
+    Command {
+        id: String,
+        by: Option<String>,
+        verb: String,
+    },
 }
 
 impl EventKind {
@@ -574,7 +638,9 @@ pub struct Law {
     pub article: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Audience {
     /// Pushed to the arbiter.
@@ -597,7 +663,9 @@ impl Audience {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     Info,

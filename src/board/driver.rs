@@ -70,7 +70,10 @@ const DUMP_AGAIN_MS: Millis = 1_000;
 
 impl Driver {
     pub fn new(watch: Watch) -> Driver {
-        Driver { watch, ..Driver::default() }
+        Driver {
+            watch,
+            ..Driver::default()
+        }
     }
 
     /// The port is open: what all clients ask first (dgt.md 2).
@@ -111,7 +114,14 @@ impl Driver {
         self.heard_at = now;
         self.asked_at = None;
         self.silent = false;
-        let Driver { decoder, skipped_bytes, dump_wanted, dump_heard_at, dump_asked_at, .. } = self;
+        let Driver {
+            decoder,
+            skipped_bytes,
+            dump_wanted,
+            dump_heard_at,
+            dump_asked_at,
+            ..
+        } = self;
         decoder.push(bytes, |item| match item {
             Item::Message(message) => {
                 if matches!(message, Message::BoardDump(_)) {
@@ -123,7 +133,10 @@ impl Driver {
             Item::Skipped(skipped) => {
                 *skipped_bytes += u64::from(skipped.bytes);
                 *dump_wanted = true;
-                sink(Reading::Skipped { bytes: skipped.bytes, reason: skipped.reason.to_string() });
+                sink(Reading::Skipped {
+                    bytes: skipped.bytes,
+                    reason: skipped.reason.to_string(),
+                });
             }
         });
         if self.dump_wanted {
@@ -134,7 +147,9 @@ impl Driver {
     /// Asks for all squares, unless that is under way.
     pub fn ask_dump(&mut self, now: Millis) {
         self.dump_wanted = false;
-        let under_way = self.dump_asked_at.is_some_and(|at| now < at + DUMP_AGAIN_MS);
+        let under_way = self
+            .dump_asked_at
+            .is_some_and(|at| now < at + DUMP_AGAIN_MS);
         if !under_way {
             self.dump_asked_at = Some(now);
             self.writes.push_back(Command::Board.encode());
@@ -168,7 +183,10 @@ impl Driver {
             Some(_) => None,
             None => Some(self.heard_at + ASK_AFTER_MS),
         };
-        silence.into_iter().chain([self.dump_heard_at + DUMP_EVERY_MS]).min()
+        silence
+            .into_iter()
+            .chain([self.dump_heard_at + DUMP_EVERY_MS])
+            .min()
     }
 
     pub fn poll_write(&mut self) -> Option<Vec<u8>> {
@@ -193,7 +211,9 @@ impl Driver {
 
 /// Bytes of the virtual side: what a board sends for a square that now shows this.
 pub fn code_of(contents: Option<shakmaty::Piece>) -> PieceCode {
-    contents.and_then(|piece| PieceCode::from_letter(piece.char())).unwrap_or_default()
+    contents
+        .and_then(|piece| PieceCode::from_letter(piece.char()))
+        .unwrap_or_default()
 }
 
 /// The board's index of a square in the numbering of a board that stands right (dgt.md 3.3: a8 is 0).
@@ -228,7 +248,10 @@ fn contents_of(code: PieceCode) -> Contents {
 
 fn reading(message: Message) -> Reading {
     match message {
-        Message::FieldUpdate { square, piece } => Reading::Square { square: square_of(square), contents: contents_of(piece) },
+        Message::FieldUpdate { square, piece } => Reading::Square {
+            square: square_of(square),
+            contents: contents_of(piece),
+        },
         Message::BoardDump(codes) => {
             let mut squares = [(Square::A1, Contents::Empty); 64];
             for ((slot, raw), code) in squares.iter_mut().zip(RawSquare::all()).zip(codes.iter()) {
@@ -240,7 +263,9 @@ fn reading(message: Message) -> Reading {
         Message::Clock(ClockMessage::Absent) => Reading::Clock(clock::Reading::Absent),
         Message::Clock(ClockMessage::Ack(ack)) => Reading::Other(format!("clock ack {ack:?}")),
         Message::Clock(ClockMessage::Null) => Reading::Other("clock null".into()),
-        Message::SerialNumber(serial) | Message::LongSerialNumber(serial) => Reading::Serial(serial),
+        Message::SerialNumber(serial) | Message::LongSerialNumber(serial) => {
+            Reading::Serial(serial)
+        }
         Message::Version { major, minor } => Reading::Firmware(format!("{major}.{minor}")),
         Message::Battery(battery) => match battery.percent {
             Some(percent) => Reading::Battery(percent),
@@ -252,11 +277,18 @@ fn reading(message: Message) -> Reading {
 
 /// The lever's raised side is to move, and its clock runs when the clock runs (dgt.md 3.5).
 fn clock_reading(times: &dgt::BwTime) -> clock::Reading {
-    let display = |side: &dgt::SideTime| Display { ms: side.millis(), flag: side.flag_halted || side.flag_shown };
+    let display = |side: &dgt::SideTime| Display {
+        ms: side.millis(),
+        flag: side.flag_halted || side.flag_shown,
+    };
     clock::Reading::Times {
         left: display(&times.left),
         right: display(&times.right),
         running: times.running,
-        to_move: if times.right_up { Wing::Right } else { Wing::Left },
+        to_move: if times.right_up {
+            Wing::Right
+        } else {
+            Wing::Left
+        },
     }
 }

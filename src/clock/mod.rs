@@ -75,19 +75,35 @@ const TOLERANCE_MS: u64 = 1_000;
 impl Tracker {
     /// Whether the reading says anything that the last one does not imply. Only such readings need to be kept.
     pub fn is_news(&self, now: Millis, reading: &Reading) -> bool {
-        let Some((at, last)) = &self.last else { return true };
+        let Some((at, last)) = &self.last else {
+            return true;
+        };
         match (last, reading) {
             (Reading::Absent, Reading::Absent) => false,
             (
-                Reading::Times { left, right, running, to_move },
-                Reading::Times { left: new_left, right: new_right, running: new_running, to_move: new_to_move },
+                Reading::Times {
+                    left,
+                    right,
+                    running,
+                    to_move,
+                },
+                Reading::Times {
+                    left: new_left,
+                    right: new_right,
+                    running: new_running,
+                    to_move: new_to_move,
+                },
             ) => {
                 if running != new_running || to_move != new_to_move {
                     return true;
                 }
                 let gone = if *running { now.saturating_sub(*at) } else { 0 };
                 let expected = |wing: Wing, display: &Display| {
-                    if *to_move == wing { display.ms.saturating_sub(gone) } else { display.ms }
+                    if *to_move == wing {
+                        display.ms.saturating_sub(gone)
+                    } else {
+                        display.ms
+                    }
                 };
                 let deviates = |wing, old: &Display, new: &Display| {
                     old.flag != new.flag || expected(wing, old).abs_diff(new.ms) > TOLERANCE_MS
@@ -101,13 +117,27 @@ impl Tracker {
     /// Takes a reading that is news.
     pub fn handle(&mut self, now: Millis, reading: Reading) -> Vec<ClockEvent> {
         let mut events = Vec::new();
-        let before = self.last.replace((now, reading)).map(|(_, reading)| reading);
-        let Reading::Times { left, right, running, to_move } = reading else {
+        let before = self
+            .last
+            .replace((now, reading))
+            .map(|(_, reading)| reading);
+        let Reading::Times {
+            left,
+            right,
+            running,
+            to_move,
+        } = reading
+        else {
             events.push(ClockEvent::Absent);
             return events;
         };
         let (old_left, old_right) = match before {
-            Some(Reading::Times { left: old_left, right: old_right, running: was_running, to_move: was_to_move }) => {
+            Some(Reading::Times {
+                left: old_left,
+                right: old_right,
+                running: was_running,
+                to_move: was_to_move,
+            }) => {
                 match (was_running, running) {
                     (false, true) => events.push(ClockEvent::Started(to_move)),
                     (true, false) => {
@@ -117,7 +147,9 @@ impl Tracker {
                         }
                         events.push(ClockEvent::Stopped);
                     }
-                    (true, true) if was_to_move != to_move => events.push(ClockEvent::Pressed(was_to_move)),
+                    (true, true) if was_to_move != to_move => {
+                        events.push(ClockEvent::Pressed(was_to_move))
+                    }
                     _ => events.push(ClockEvent::Adjusted),
                 }
                 (old_left, old_right)
@@ -130,7 +162,10 @@ impl Tracker {
                 (Display::default(), Display::default())
             }
         };
-        for (wing, old, new) in [(Wing::Left, old_left, left), (Wing::Right, old_right, right)] {
+        for (wing, old, new) in [
+            (Wing::Left, old_left, left),
+            (Wing::Right, old_right, right),
+        ] {
             if new.flag && !old.flag {
                 events.push(ClockEvent::Flag(wing));
             }
@@ -173,7 +208,11 @@ impl Tracker {
 
 /// The side that sits at this wing.
 pub fn side_of(wing: Wing, white: Wing) -> Color {
-    if wing == white { Color::White } else { Color::Black }
+    if wing == white {
+        Color::White
+    } else {
+        Color::Black
+    }
 }
 
 impl From<Color> for Side {
@@ -196,25 +235,48 @@ mod tests {
     use super::*;
 
     fn times(left: u64, right: u64, running: bool, to_move: Wing) -> Reading {
-        let display = |seconds: u64| Display { ms: seconds * 1000, flag: false };
-        Reading::Times { left: display(left), right: display(right), running, to_move }
+        let display = |seconds: u64| Display {
+            ms: seconds * 1000,
+            flag: false,
+        };
+        Reading::Times {
+            left: display(left),
+            right: display(right),
+            running,
+            to_move,
+        }
     }
 
     #[test]
     fn a_game_of_three_minutes() {
         let mut clock = Tracker::default();
-        assert_eq!(clock.handle(0, times(182, 182, false, Wing::Left)), [ClockEvent::Present]);
-        assert_eq!(clock.handle(1_000, times(182, 182, true, Wing::Left)), [ClockEvent::Started(Wing::Left)]);
+        assert_eq!(
+            clock.handle(0, times(182, 182, false, Wing::Left)),
+            [ClockEvent::Present]
+        );
+        assert_eq!(
+            clock.handle(1_000, times(182, 182, true, Wing::Left)),
+            [ClockEvent::Started(Wing::Left)]
+        );
         assert!(!clock.is_news(2_000, &times(181, 182, true, Wing::Left)));
         assert!(!clock.is_news(3_900, &times(180, 182, true, Wing::Left)));
         assert!(clock.is_news(2_000, &times(120, 182, true, Wing::Left)));
         // The increment comes with the lever (case L6).
         let pressed = times(183, 182, true, Wing::Right);
         assert!(clock.is_news(4_000, &pressed));
-        assert_eq!(clock.handle(4_000, pressed), [ClockEvent::Pressed(Wing::Left)]);
-        assert_eq!(clock.handle(5_000, times(183, 181, false, Wing::Right)), [ClockEvent::Stopped]);
+        assert_eq!(
+            clock.handle(4_000, pressed),
+            [ClockEvent::Pressed(Wing::Left)]
+        );
+        assert_eq!(
+            clock.handle(5_000, times(183, 181, false, Wing::Right)),
+            [ClockEvent::Stopped]
+        );
         // The lever of a stopped clock says nothing about moves.
-        assert_eq!(clock.handle(6_000, times(183, 181, false, Wing::Left)), [ClockEvent::Adjusted]);
+        assert_eq!(
+            clock.handle(6_000, times(183, 181, false, Wing::Left)),
+            [ClockEvent::Adjusted]
+        );
         assert_eq!(clock.handle(7_000, Reading::Absent), [ClockEvent::Absent]);
     }
 
@@ -224,12 +286,18 @@ mod tests {
         let mut clock = Tracker::default();
         clock.handle(0, times(16, 1, true, Wing::Right));
         let down = Reading::Times {
-            left: Display { ms: 16_000, flag: false },
+            left: Display {
+                ms: 16_000,
+                flag: false,
+            },
             right: Display { ms: 0, flag: true },
             running: false,
             to_move: Wing::Right,
         };
-        assert_eq!(clock.handle(1_000, down), [ClockEvent::Stopped, ClockEvent::Flag(Wing::Right)]);
+        assert_eq!(
+            clock.handle(1_000, down),
+            [ClockEvent::Stopped, ClockEvent::Flag(Wing::Right)]
+        );
         assert!(!clock.is_news(2_000, &down));
     }
 }

@@ -51,7 +51,10 @@ pub struct Line {
 
 impl Line {
     pub fn new(start: Position) -> Line {
-        Line { start, plies: Vec::new() }
+        Line {
+            start,
+            plies: Vec::new(),
+        }
     }
 
     /// How many plies were played.

@@ -1,8 +1,9 @@
 //! A position as the record holds it: one that the Laws know, or one that both players let stand.
 
 use shakmaty::{
-    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, FromSetup, Move, MoveList, Piece, Position as _,
-    Rank, Role, Setup, Square, attacks, fen::Fen, san::SanPlus, uci::UciMove,
+    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, FromSetup, Move,
+    MoveList, Piece, Position as _, Rank, Role, Setup, Square, attacks, fen::Fen, san::SanPlus,
+    uci::UciMove,
 };
 use std::fmt;
 
@@ -47,18 +48,28 @@ pub enum MoveTextError {
 impl Position {
     /// The initial position.
     pub fn initial() -> Position {
-        Position { inner: Inner::Legal(Chess::default()), mode: CastlingMode::Standard }
+        Position {
+            inner: Inner::Legal(Chess::default()),
+            mode: CastlingMode::Standard,
+        }
     }
 
     /// Reads a FEN. Positions that no game can reach are taken too, as long as both sides have their king.
     pub fn from_fen(fen: &str, chess960: bool) -> Result<Position, FenError> {
-        let parsed: Fen =
-            fen.trim().parse().map_err(|error| FenError::Syntax { fen: fen.to_owned(), error: format!("{error}") })?;
+        let parsed: Fen = fen.trim().parse().map_err(|error| FenError::Syntax {
+            fen: fen.to_owned(),
+            error: format!("{error}"),
+        })?;
         let setup = parsed.into_setup();
-        if setup.board.king_of(Color::White).is_none() || setup.board.king_of(Color::Black).is_none() {
+        if setup.board.king_of(Color::White).is_none()
+            || setup.board.king_of(Color::Black).is_none()
+        {
             return Err(FenError::KingMissing(fen.to_owned()));
         }
-        Ok(Position::from_setup(setup, CastlingMode::from_chess960(chess960)))
+        Ok(Position::from_setup(
+            setup,
+            CastlingMode::from_chess960(chess960),
+        ))
     }
 
     /// The position of this set-up, judged by the Laws where they know it.
@@ -77,10 +88,15 @@ impl Position {
 
     /// A position of which only the men and the side to move are known: every castling right that the men allow is granted.
     pub fn from_board(board: Board, turn: Color, mode: CastlingMode) -> Position {
-        let mut setup = Setup { board, turn, ..Setup::empty() };
+        let mut setup = Setup {
+            board,
+            turn,
+            ..Setup::empty()
+        };
         for color in Color::ALL {
             let back = Bitboard::from_rank(color.backrank());
-            let home = Square::from_coords(shakmaty::File::E, color.fold_wb(Rank::First, Rank::Eighth));
+            let home =
+                Square::from_coords(shakmaty::File::E, color.fold_wb(Rank::First, Rank::Eighth));
             if setup.board.king_of(color) == Some(home) {
                 let corners = Bitboard::CORNERS & back;
                 setup.castling_rights |= setup.board.by_piece(Role::Rook.of(color)) & corners;
@@ -139,7 +155,9 @@ impl Position {
 
     /// The moves of the man on `from`, in the same sense as [`Position::moves`].
     pub fn moves_from(&self, from: Square) -> impl Iterator<Item = Move> {
-        self.moves().into_iter().filter(move |m| m.from() == Some(from))
+        self.moves()
+            .into_iter()
+            .filter(move |m| m.from() == Some(from))
     }
 
     /// The moves that the men can make by their geometry, king safety and legality of castling aside.
@@ -164,7 +182,10 @@ impl Position {
             Inner::Legal(chess) if chess.is_legal(m) => {
                 let mut next = chess.clone();
                 next.play_unchecked(m);
-                Position { inner: Inner::Legal(next), mode: self.mode }
+                Position {
+                    inner: Inner::Legal(next),
+                    mode: self.mode,
+                }
             }
             _ => self.play_by_geometry(m),
         }
@@ -175,7 +196,13 @@ impl Position {
         let us = self.turn();
         let mut effects = Effects::default();
         match m {
-            Move::Normal { role, from, to, promotion, .. } => {
+            Move::Normal {
+                role,
+                from,
+                to,
+                promotion,
+                ..
+            } => {
                 effects.push(from, None);
                 effects.push(to, Some(promotion.unwrap_or(role).of(us)));
             }
@@ -208,7 +235,9 @@ impl Position {
     /// SAN; where the Laws do not know the move, the long form of the same letters (`Nf3-d4`).
     pub fn san(&self, m: Move) -> String {
         match &self.inner {
-            Inner::Legal(chess) if chess.is_legal(m) => SanPlus::from_move(chess.clone(), m).to_string(),
+            Inner::Legal(chess) if chess.is_legal(m) => {
+                SanPlus::from_move(chess.clone(), m).to_string()
+            }
             _ => long_algebraic(m),
         }
     }
@@ -219,24 +248,35 @@ impl Position {
         let playable = self.moves();
         if let Ok(uci) = text.parse::<UciMove>() {
             let matching = |m: &Move| {
-                UciMove::from_move(*m, self.mode) == uci || UciMove::from_standard(*m) == uci || UciMove::from_chess960(*m) == uci
+                UciMove::from_move(*m, self.mode) == uci
+                    || UciMove::from_standard(*m) == uci
+                    || UciMove::from_chess960(*m) == uci
             };
             if let Some(m) = playable.iter().copied().find(matching) {
                 return Ok(m);
             }
             if by_geometry {
-                return self.move_by_squares(uci).ok_or_else(|| MoveTextError::NotPlayable(text.to_owned()));
+                return self
+                    .move_by_squares(uci)
+                    .ok_or_else(|| MoveTextError::NotPlayable(text.to_owned()));
             }
             return Err(MoveTextError::NotPlayable(text.to_owned()));
         }
-        let san: SanPlus = text.parse().map_err(|_| MoveTextError::Syntax(text.to_owned()))?;
-        san.san.find_move(&playable).copied().map_err(|_| MoveTextError::NotPlayable(text.to_owned()))
+        let san: SanPlus = text
+            .parse()
+            .map_err(|_| MoveTextError::Syntax(text.to_owned()))?;
+        san.san
+            .find_move(&playable)
+            .copied()
+            .map_err(|_| MoveTextError::NotPlayable(text.to_owned()))
     }
 
     pub fn fen(&self) -> String {
         match &self.inner {
             Inner::Legal(chess) => Fen::from_position(chess, EnPassantMode::Legal).to_string(),
-            Inner::Geometric(setup) => Fen::try_from_setup((**setup).clone()).unwrap_or_else(|error| error.ignore()).to_string(),
+            Inner::Geometric(setup) => Fen::try_from_setup((**setup).clone())
+                .unwrap_or_else(|error| error.ignore())
+                .to_string(),
         }
     }
 
@@ -255,18 +295,43 @@ impl Position {
         if !chess.legal_moves().is_empty() {
             return None;
         }
-        Some(if chess.is_check() { Ending::Checkmate { winner: !chess.turn() } } else { Ending::Stalemate })
+        Some(if chess.is_check() {
+            Ending::Checkmate {
+                winner: !chess.turn(),
+            }
+        } else {
+            Ending::Stalemate
+        })
     }
 
     /// The move of any man to any square, as far as it can be written down at all.
     fn move_by_squares(&self, uci: UciMove) -> Option<Move> {
-        let UciMove::Normal { from, to, promotion } = uci else { return None };
-        let piece = self.board().piece_at(from).filter(|piece| piece.color == self.turn())?;
+        let UciMove::Normal {
+            from,
+            to,
+            promotion,
+        } = uci
+        else {
+            return None;
+        };
+        let piece = self
+            .board()
+            .piece_at(from)
+            .filter(|piece| piece.color == self.turn())?;
         let geometric = geometric_moves(&self.setup(), self.mode);
-        if let Some(m) = geometric.into_iter().find(|m| UciMove::from_move(*m, self.mode) == uci) {
+        if let Some(m) = geometric
+            .into_iter()
+            .find(|m| UciMove::from_move(*m, self.mode) == uci)
+        {
             return Some(m);
         }
-        Some(Move::Normal { role: piece.role, from, to, capture: self.board().role_at(to), promotion })
+        Some(Move::Normal {
+            role: piece.role,
+            from,
+            to,
+            capture: self.board().role_at(to),
+            promotion,
+        })
     }
 
     fn play_by_geometry(&self, m: Move) -> Position {
@@ -281,12 +346,17 @@ impl Position {
             setup.castling_rights.discard(square);
         }
         if m.role() == Role::King {
-            setup.castling_rights = setup.castling_rights.without(Bitboard::from_rank(us.backrank()));
+            setup.castling_rights = setup
+                .castling_rights
+                .without(Bitboard::from_rank(us.backrank()));
         }
         setup.ep_square = match m {
-            Move::Normal { role: Role::Pawn, from, to, .. }
-                if from.file() == to.file() && from.rank().distance(to.rank()) == 2 =>
-            {
+            Move::Normal {
+                role: Role::Pawn,
+                from,
+                to,
+                ..
+            } if from.file() == to.file() && from.rank().distance(to.rank()) == 2 => {
                 from.offset(us.fold_wb(8, -8))
             }
             _ => None,
@@ -345,8 +415,12 @@ pub enum Ending {
 impl Ending {
     pub fn result(self) -> &'static str {
         match self {
-            Ending::Checkmate { winner: Color::White } => "1-0",
-            Ending::Checkmate { winner: Color::Black } => "0-1",
+            Ending::Checkmate {
+                winner: Color::White,
+            } => "1-0",
+            Ending::Checkmate {
+                winner: Color::Black,
+            } => "0-1",
             Ending::Stalemate => "1/2-1/2",
         }
     }
@@ -365,10 +439,22 @@ fn long_algebraic(m: Move) -> String {
     match m {
         Move::Castle { king, rook } if king < rook => "O-O".into(),
         Move::Castle { .. } => "O-O-O".into(),
-        Move::Normal { role, from, to, capture, promotion } => {
-            let letter = if role == Role::Pawn { String::new() } else { role.upper_char().to_string() };
+        Move::Normal {
+            role,
+            from,
+            to,
+            capture,
+            promotion,
+        } => {
+            let letter = if role == Role::Pawn {
+                String::new()
+            } else {
+                role.upper_char().to_string()
+            };
             let dash = if capture.is_some() { 'x' } else { '-' };
-            let promotion = promotion.map(|role| format!("={}", role.upper_char())).unwrap_or_default();
+            let promotion = promotion
+                .map(|role| format!("={}", role.upper_char()))
+                .unwrap_or_default();
             format!("{letter}{from}{dash}{to}{promotion}")
         }
         Move::EnPassant { from, to } => format!("{from}x{to}"),
@@ -384,13 +470,24 @@ fn geometric_moves(setup: &Setup, mode: CastlingMode) -> MoveList {
     let occupied = board.occupied();
     let own = board.by_color(us);
     for from in own {
-        let Some(role) = board.role_at(from) else { continue };
+        let Some(role) = board.role_at(from) else {
+            continue;
+        };
         if role == Role::Pawn {
             pawn_moves(setup, from, &mut moves);
             continue;
         }
         for to in attacks::attacks(from, role.of(us), occupied) & !own {
-            push(&mut moves, Move::Normal { role, from, to, capture: board.role_at(to), promotion: None });
+            push(
+                &mut moves,
+                Move::Normal {
+                    role,
+                    from,
+                    to,
+                    capture: board.role_at(to),
+                    promotion: None,
+                },
+            );
         }
     }
     let castles = shakmaty::Castles::from_setup(setup, mode).unwrap_or_else(|castles| castles);
@@ -426,13 +523,34 @@ fn pawn_moves(setup: &Setup, from: Square, moves: &mut MoveList) {
         let capture = board.role_at(to);
         if to.rank() == last {
             for role in [Role::Queen, Role::Rook, Role::Bishop, Role::Knight] {
-                push(moves, Move::Normal { role: Role::Pawn, from, to, capture, promotion: Some(role) });
+                push(
+                    moves,
+                    Move::Normal {
+                        role: Role::Pawn,
+                        from,
+                        to,
+                        capture,
+                        promotion: Some(role),
+                    },
+                );
             }
         } else {
-            push(moves, Move::Normal { role: Role::Pawn, from, to, capture, promotion: None });
+            push(
+                moves,
+                Move::Normal {
+                    role: Role::Pawn,
+                    from,
+                    to,
+                    capture,
+                    promotion: None,
+                },
+            );
         }
     }
-    if let Some(to) = setup.ep_square.filter(|to| attacks::pawn_attacks(us, from).contains(*to)) {
+    if let Some(to) = setup
+        .ep_square
+        .filter(|to| attacks::pawn_attacks(us, from).contains(*to))
+    {
         push(moves, Move::EnPassant { from, to });
     }
 }

@@ -8,7 +8,12 @@ use shakmaty::{Bitboard, Color, Move, Role, Square};
 
 /// The moves from `position` that lead to exactly what the board shows, squares in `mask` aside. A move that needs one of those
 /// waits until it is put right.
-pub fn moves_to(position: &Position, picture: &Picture, differing: Bitboard, mask: Bitboard) -> Vec<Move> {
+pub fn moves_to(
+    position: &Position,
+    picture: &Picture,
+    differing: Bitboard,
+    mask: Bitboard,
+) -> Vec<Move> {
     let open = differing & !mask;
     // Every move vacates an own man's square; castling changes four squares at most.
     let own = position.board().by_color(position.turn());
@@ -18,11 +23,21 @@ pub fn moves_to(position: &Position, picture: &Picture, differing: Bitboard, mas
     if open.count() == 1 && picture.is_exact() && mask.is_empty() {
         return Vec::new();
     }
-    position.moves().into_iter().filter(|m| leads_to(position, *m, picture, open, mask)).collect()
+    position
+        .moves()
+        .into_iter()
+        .filter(|m| leads_to(position, *m, picture, open, mask))
+        .collect()
 }
 
 /// Whether `m` explains all of `open`, and nothing against it.
-fn leads_to(position: &Position, m: Move, picture: &Picture, open: Bitboard, mask: Bitboard) -> bool {
+fn leads_to(
+    position: &Position,
+    m: Move,
+    picture: &Picture,
+    open: Bitboard,
+    mask: Bitboard,
+) -> bool {
     // Cheap refusals first: this runs for every legal move.
     if let Move::Normal { from, to, .. } = m
         && !open.is_subset(Bitboard::from(from) | Bitboard::from(to))
@@ -33,15 +48,34 @@ fn leads_to(position: &Position, m: Move, picture: &Picture, open: Bitboard, mas
     let squares = effects.squares();
     open.is_subset(squares)
         && (squares & mask).is_empty()
-        && effects.iter().all(|(square, man)| picture.at(square).is_none_or(|contents| contents.agrees(man)))
+        && effects.iter().all(|(square, man)| {
+            picture
+                .at(square)
+                .is_none_or(|contents| contents.agrees(man))
+        })
 }
 
 /// Lines of exactly `depth` plies that lead to what the board shows.
-pub fn lines_to(position: &Position, picture: &Picture, mask: Bitboard, depth: usize, limit: usize) -> Vec<Vec<Move>> {
+pub fn lines_to(
+    position: &Position,
+    picture: &Picture,
+    mask: Bitboard,
+    depth: usize,
+    limit: usize,
+) -> Vec<Vec<Move>> {
     let mut found = Vec::new();
     let mut line = Vec::with_capacity(depth);
     let mut budget = 60_000;
-    search(position, picture, mask, depth, limit, &mut budget, &mut line, &mut found);
+    search(
+        position,
+        picture,
+        mask,
+        depth,
+        limit,
+        &mut budget,
+        &mut line,
+        &mut found,
+    );
     found
 }
 
@@ -85,7 +119,16 @@ fn search(
             continue;
         }
         line.push(m);
-        search(&position.play(m), picture, mask, depth - 1, limit, budget, line, found);
+        search(
+            &position.play(m),
+            picture,
+            mask,
+            depth - 1,
+            limit,
+            budget,
+            line,
+            found,
+        );
         line.pop();
     }
 }
@@ -99,7 +142,11 @@ pub fn is_in_progress(position: &Position, picture: &Picture, open: Bitboard) ->
     }
     // A move that has begun either lifted its man already or placed it before the lift was seen.
     let begun = |m: &Move| m.from().is_some_and(|from| own.contains(from));
-    position.moves().into_iter().filter(begun).any(|m| may_pass(position, m, picture, open))
+    position
+        .moves()
+        .into_iter()
+        .filter(begun)
+        .any(|m| may_pass(position, m, picture, open))
 }
 
 fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard) -> bool {
@@ -108,7 +155,9 @@ fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard) -> 
         return false;
     }
     effects.iter().all(|(square, new)| {
-        let Some(contents) = picture.at(square) else { return true };
+        let Some(contents) = picture.at(square) else {
+            return true;
+        };
         contents.is_empty()
             || contents.agrees(position.board().piece_at(square))
             || contents.agrees(new)
@@ -117,31 +166,50 @@ fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard) -> 
 }
 
 fn waits_for_exchange(position: &Position, m: Move, square: Square, contents: Contents) -> bool {
-    m.promotion().is_some() && m.to() == square && contents.agrees(Some(Role::Pawn.of(position.turn())))
+    m.promotion().is_some()
+        && m.to() == square
+        && contents.agrees(Some(Role::Pawn.of(position.turn())))
 }
 
 /// A move whose man has arrived while the rest of it is still to do: the king has castled and the rook has not, a pawn stands on
 /// the last rank, a pawn was taken en passant and is still there. Tells what is still to do.
-pub fn unfinished(position: &Position, picture: &Picture, open: Bitboard) -> Option<(Move, Bitboard)> {
+pub fn unfinished(
+    position: &Position,
+    picture: &Picture,
+    open: Bitboard,
+) -> Option<(Move, Bitboard)> {
     let us = position.turn();
     position.moves().into_iter().find_map(|m| {
         if !may_pass(position, m, picture, open) {
             return None;
         }
         let effects = position.effects(m);
-        let shows = |square: Square, man| picture.at(square).is_none_or(|contents: Contents| contents.agrees(man));
+        let shows = |square: Square, man| {
+            picture
+                .at(square)
+                .is_none_or(|contents: Contents| contents.agrees(man))
+        };
         let arrived = match m {
             Move::Castle { king, rook } => {
                 let side = shakmaty::CastlingSide::from_king_side(king < rook);
                 shows(side.king_to(us), Some(Role::King.of(us))) && picture.is_empty(king)
             }
-            Move::EnPassant { from, to } => shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from),
-            Move::Normal { from, to, promotion: Some(Role::Queen), .. } => {
+            Move::EnPassant { from, to } => {
                 shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from)
             }
+            Move::Normal {
+                from,
+                to,
+                promotion: Some(Role::Queen),
+                ..
+            } => shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from),
             _ => false,
         };
-        let left: Bitboard = effects.iter().filter(|(square, man)| !shows(*square, *man)).map(|(square, _)| square).collect();
+        let left: Bitboard = effects
+            .iter()
+            .filter(|(square, man)| !shows(*square, *man))
+            .map(|(square, _)| square)
+            .collect();
         (arrived && left.any()).then_some((m, left))
     })
 }
@@ -156,14 +224,17 @@ pub fn only_hands(position: &Position, picture: &Picture, open: Bitboard) -> boo
     let fits = |color: Color| {
         let missing = open & board.by_color(color);
         missing.count() <= 1
-            || (missing.count() == 2 && (missing & board.kings()).count() == 1 && (missing & board.rooks()).count() == 1)
+            || (missing.count() == 2
+                && (missing & board.kings()).count() == 1
+                && (missing & board.rooks()).count() == 1)
     };
     fits(Color::White) && fits(Color::Black)
 }
 
 /// Whether every difference is a man that has gone.
 pub fn is_only_missing(position: &Position, picture: &Picture, open: Bitboard) -> bool {
-    open.into_iter().all(|square| picture.is_empty(square) && position.board().piece_at(square).is_some())
+    open.into_iter()
+        .all(|square| picture.is_empty(square) && position.board().piece_at(square).is_some())
 }
 
 #[cfg(test)]
@@ -175,7 +246,12 @@ mod tests {
         let board = Board::from_ascii_board_fen(placement.as_bytes()).expect("test board");
         let mut picture = Picture::default();
         for square in Square::ALL {
-            picture.set(square, board.piece_at(square).map_or(Contents::Empty, Contents::Piece));
+            picture.set(
+                square,
+                board
+                    .piece_at(square)
+                    .map_or(Contents::Empty, Contents::Piece),
+            );
         }
         picture
     }
@@ -183,8 +259,16 @@ mod tests {
     fn found(fen: &str, shown: &str, depth: usize) -> Vec<String> {
         let position = Position::from_fen(fen, false).expect("test fen");
         let picture = picture(shown);
-        let text = |line: Vec<Move>| line.iter().map(|m| position.uci(*m)).collect::<Vec<_>>().join(" ");
-        let mut lines: Vec<String> = lines_to(&position, &picture, Bitboard::EMPTY, depth, 16).into_iter().map(text).collect();
+        let text = |line: Vec<Move>| {
+            line.iter()
+                .map(|m| position.uci(*m))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let mut lines: Vec<String> = lines_to(&position, &picture, Bitboard::EMPTY, depth, 16)
+            .into_iter()
+            .map(text)
+            .collect();
         lines.sort();
         lines
     }
@@ -202,20 +286,52 @@ mod tests {
 
     #[test]
     fn hands_and_moves_on_the_way() {
-        let position =
-            Position::from_fen("r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4", false).expect("fen");
+        let position = Position::from_fen(
+            "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4",
+            false,
+        )
+        .expect("fen");
         let table = [
-            ("king lifted", "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQ3R", true, true),
-            ("king and rook lifted", "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQ4", true, true),
-            ("half castled", "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQ2KR", false, true),
-            ("queen gone over", "r1bqk1nr/pppp1ppp/2n5/2b1p3/2BQP3/5N2/PPPP1PPP/RNB1K2R", false, false),
-            ("three gone", "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/P4PPP/RNBQK2R", false, false),
+            (
+                "king lifted",
+                "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQ3R",
+                true,
+                true,
+            ),
+            (
+                "king and rook lifted",
+                "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQ4",
+                true,
+                true,
+            ),
+            (
+                "half castled",
+                "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQ2KR",
+                false,
+                true,
+            ),
+            (
+                "queen gone over",
+                "r1bqk1nr/pppp1ppp/2n5/2b1p3/2BQP3/5N2/PPPP1PPP/RNB1K2R",
+                false,
+                false,
+            ),
+            (
+                "three gone",
+                "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/P4PPP/RNBQK2R",
+                false,
+                false,
+            ),
         ];
         for (name, shown, hands, progress) in table {
             let picture = picture(shown);
             let differing = picture.differing(position.board());
             assert_eq!(only_hands(&position, &picture, differing), hands, "{name}");
-            assert_eq!(is_in_progress(&position, &picture, differing), progress, "{name}");
+            assert_eq!(
+                is_in_progress(&position, &picture, differing),
+                progress,
+                "{name}"
+            );
         }
     }
 }

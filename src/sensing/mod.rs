@@ -246,10 +246,18 @@ impl Sensing {
     }
 
     /// Squares that now read differently, all found in one look at the board.
-    pub fn handle_squares(&mut self, now: Millis, changes: &[(Square, Contents)], cx: &Context<'_>) {
+    pub fn handle_squares(
+        &mut self,
+        now: Millis,
+        changes: &[(Square, Contents)],
+        cx: &Context<'_>,
+    ) {
         let mut lifted = Bitboard::EMPTY;
         let mut changed = Bitboard::EMPTY;
-        let shown_before = self.tentative.as_ref().is_some_and(|tentative| tentative.shown);
+        let shown_before = self
+            .tentative
+            .as_ref()
+            .is_some_and(|tentative| tentative.shown);
         for (square, contents) in changes {
             if self.picture.set(*square, *contents).is_none() {
                 continue;
@@ -294,7 +302,9 @@ impl Sensing {
 
     /// Whether a dump would settle something, even one that changes nothing.
     pub fn awaits_dump(&self) -> bool {
-        self.presses.front().is_some_and(|press| press.dump_asked && !press.dump_seen)
+        self.presses
+            .front()
+            .is_some_and(|press| press.dump_asked && !press.dump_seen)
     }
 
     /// This side pressed the clock.
@@ -306,7 +316,13 @@ impl Sensing {
         if let Some(earlier) = self.presses.back_mut() {
             earlier.overtaken = true;
         }
-        self.presses.push_back(Press { side, at: now, overtaken: false, dump_asked: false, dump_seen: false });
+        self.presses.push_back(Press {
+            side,
+            at: now,
+            overtaken: false,
+            dump_asked: false,
+            dump_seen: false,
+        });
     }
 
     /// The clock stopped: what happens on the board from now on is no play.
@@ -331,7 +347,8 @@ impl Sensing {
         self.look_due = false;
         self.lift_over_fault = None;
         self.close_faults(CloseReason::Superseded);
-        self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board())).then(|| self.picture.clone());
+        self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
+            .then(|| self.picture.clone());
         self.searched = false;
         self.grace_passed = false;
         if cx.following && !wait {
@@ -358,7 +375,8 @@ impl Sensing {
         self.watch_kings(now);
         if !self.in_sync {
             self.in_sync = true;
-            self.observations.push_back(Observation::Sync { in_sync: true });
+            self.observations
+                .push_back(Observation::Sync { in_sync: true });
         }
     }
 
@@ -372,24 +390,26 @@ impl Sensing {
         self.close_faults(CloseReason::Ended);
         if !self.in_sync {
             self.in_sync = true;
-            self.observations.push_back(Observation::Sync { in_sync: true });
+            self.observations
+                .push_back(Observation::Sync { in_sync: true });
         }
     }
 
-    /// Fires what is due at `now`, which is the earliest deadline.
-    pub fn handle_timeout(&mut self, now: Millis, cx: &Context<'_>) {
+    /// Fires what is due at `now`, which is the earliest deadline; tells the name of the timer.
+    pub fn handle_timeout(&mut self, now: Millis, cx: &Context<'_>) -> &'static str {
         if self.look_due {
             self.look_due = false;
             self.look(now, cx);
-            return;
+            return "look";
         }
         if let Some((since, result)) = self.sign
             && !self.sign_told
             && now >= since + self.timing.sign
         {
             self.sign_told = true;
-            self.observations.push_back(Observation::ResultSign { result });
-            return;
+            self.observations
+                .push_back(Observation::ResultSign { result });
+            return "sign";
         }
         if !self.searched && now >= self.quiet_at() {
             self.searched = true;
@@ -397,38 +417,52 @@ impl Sensing {
                 self.search(now, cx);
             }
             self.observations.push_back(Observation::Stable);
-            return;
+            return "settle";
         }
         if !cx.following {
-            return;
+            return "none";
         }
-        if self.tentative.as_ref().is_some_and(|tentative| tentative.shown && now >= tentative.since + tentative.hold) {
+        if self
+            .tentative
+            .as_ref()
+            .is_some_and(|tentative| tentative.shown && now >= tentative.since + tentative.hold)
+        {
             self.flush();
-            return;
+            return "hold";
         }
-        if self.presses.front().is_some_and(|press| now >= self.press_due(press)) {
+        if self
+            .presses
+            .front()
+            .is_some_and(|press| now >= self.press_due(press))
+        {
             self.judge_press_if_due(now, cx);
-            return;
+            return "press";
         }
-        if let Some((at, square)) = self.lift_over_fault
+        let name = if let Some((at, square)) = self.lift_over_fault
             && now >= at + self.timing.reply_lift
         {
             self.lift_over_fault = None;
             if !self.is_put_back(square, cx) {
                 self.tell_irregular_move(now, cx);
             }
-        } else if !self.dump_asked && cx.can_dump && now >= self.last_change + self.timing.takeback {
+            "reply_lift"
+        } else if !self.dump_asked && cx.can_dump && now >= self.last_change + self.timing.takeback
+        {
             self.dump_asked = true;
             if self.is_unexplained(cx) {
                 self.observations.push_back(Observation::AskDump);
             }
+            "dump"
         } else if !self.grace_passed && now >= self.last_change + self.timing.grace {
             self.grace_passed = true;
             self.note_fault(Level::Noted, cx);
+            "grace"
         } else {
             self.escalate_by_time(now, cx);
-        }
+            "displaced"
+        };
         self.tell_sync();
+        name
     }
 
     pub fn poll_observation(&mut self) -> Option<Observation> {
@@ -525,7 +559,11 @@ impl Sensing {
         if self.follow_shadow(now) {
             return true;
         }
-        for mask in if mask.is_empty() { vec![none] } else { vec![none, mask] } {
+        for mask in if mask.is_empty() {
+            vec![none]
+        } else {
+            vec![none, mask]
+        } {
             let view = View::new(cx.line, self.tentative.as_ref());
             let tip = view.tip();
             if (differing & !mask).is_empty() {
@@ -535,7 +573,11 @@ impl Sensing {
             let found = explain::moves_to(tip, &self.picture, differing, mask);
             if let Some(m) = self.sole(&found) {
                 if self.may_play(tip, m) {
-                    let next = Seen { mv: m, after: tip.play(m), at: now };
+                    let next = Seen {
+                        mv: m,
+                        after: tip.play(m),
+                        at: now,
+                    };
                     self.arrived_by(vec![next], now, cx);
                     return true;
                 }
@@ -562,7 +604,11 @@ impl Sensing {
                 if let Some(m) = self.sole(&found)
                     && self.may_play(before, m)
                 {
-                    let next = Seen { mv: m, after: before.play(m), at: now };
+                    let next = Seen {
+                        mv: m,
+                        after: before.play(m),
+                        at: now,
+                    };
                     self.otherwise(n - 1, vec![next], now, cx);
                     return true;
                 }
@@ -572,19 +618,31 @@ impl Sensing {
     }
 
     /// Capture and recapture, or move and reply, in one look at the board.
-    fn two_plies(&self, view: &View<'_>, differing: Bitboard, mask: Bitboard, now: Millis) -> Option<Vec<Seen>> {
+    fn two_plies(
+        &self,
+        view: &View<'_>,
+        differing: Bitboard,
+        mask: Bitboard,
+        now: Millis,
+    ) -> Option<Vec<Seen>> {
         let tip = view.tip();
         let open = differing & !mask;
         let left = |color: Color| {
             (open & tip.board().by_color(color))
                 .into_iter()
-                .any(|square| self.picture.piece(square).is_none_or(|shown| shown.color != color))
+                .any(|square| {
+                    self.picture
+                        .piece(square)
+                        .is_none_or(|shown| shown.color != color)
+                })
         };
         if open.count() < 3 || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
             return None;
         }
         let found = explain::lines_to(tip, &self.picture, mask, 2, 2);
-        let [line] = found.as_slice() else { return None };
+        let [line] = found.as_slice() else {
+            return None;
+        };
         Some(self.seen(tip, line, now))
     }
 
@@ -606,24 +664,32 @@ impl Sensing {
             shown: true,
             why: CorrectionReason::MovedOn,
         });
-        let waited = if tentative.moves.is_empty() && tentative.keep < cx.line.len() { tentative.hold } else { 0 };
+        let waited = if tentative.moves.is_empty() && tentative.keep < cx.line.len() {
+            tentative.hold
+        } else {
+            0
+        };
         tentative.moves.append(&mut moves);
         let before = match tentative.moves.len() {
             0 | 1 => cx.line.position(tentative.keep).clone(),
             n => tentative.moves[n - 2].after.clone(),
         };
-        let Some(last) = tentative.moves.pop() else { return };
+        let Some(last) = tentative.moves.pop() else {
+            return;
+        };
         if !tentative.moves.is_empty() {
             let answered = std::mem::take(&mut tentative.moves);
             let count = answered.len();
             self.tell_moves(tentative.keep, answered, tentative.why);
             tentative.keep += count;
         }
-        tentative.hold = self.hold(&before, last.mv, cx).max(if tentative.keep < cx.line.len() {
-            waited.min(self.rest(tentative.keep, cx))
-        } else {
-            0
-        });
+        tentative.hold = self
+            .hold(&before, last.mv, cx)
+            .max(if tentative.keep < cx.line.len() {
+                waited.min(self.rest(tentative.keep, cx))
+            } else {
+                0
+            });
         tentative.moves.push(last);
         tentative.since = now;
         tentative.shown = true;
@@ -661,23 +727,44 @@ impl Sensing {
         let before = if moves.len() > 1 {
             moves[moves.len() - 2].after.clone()
         } else {
-            View::new(cx.line, self.tentative.as_ref()).position(keep).clone()
+            View::new(cx.line, self.tentative.as_ref())
+                .position(keep)
+                .clone()
         };
         let hold = self.hold(&before, last.mv, cx).max(self.rest(keep, cx));
-        let same_man = cx.line.plies.get(keep).is_some_and(|ply| moves.first().is_some_and(|seen| is_continued(ply.mv, seen.mv)));
-        let why = if same_man || keep >= cx.line.len() { CorrectionReason::MovedOn } else { CorrectionReason::TakenBack };
+        let same_man = cx.line.plies.get(keep).is_some_and(|ply| {
+            moves
+                .first()
+                .is_some_and(|seen| is_continued(ply.mv, seen.mv))
+        });
+        let why = if same_man || keep >= cx.line.len() {
+            CorrectionReason::MovedOn
+        } else {
+            CorrectionReason::TakenBack
+        };
         let (base, mut told) = match self.tentative.take() {
             Some(tentative) if tentative.keep <= keep => (tentative.keep, tentative.moves),
             _ => (keep, Vec::new()),
         };
         told.truncate(keep - base);
         told.extend(moves);
-        self.tentative = Some(Tentative { keep: base, moves: told, since: now, hold, shown: true, why });
+        self.tentative = Some(Tentative {
+            keep: base,
+            moves: told,
+            since: now,
+            hold,
+            shown: true,
+            why,
+        });
     }
 
     /// Looks further afield, once the placement is quiet: older positions, several plies at once.
     fn search(&mut self, now: Millis, cx: &Context<'_>) {
-        if self.waiting.is_some() || self.frozen_since.is_some() || self.sign.is_some() || !self.is_unexplained(cx) {
+        if self.waiting.is_some()
+            || self.frozen_since.is_some()
+            || self.sign.is_some()
+            || !self.is_unexplained(cx)
+        {
             return;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
@@ -734,7 +821,14 @@ impl Sensing {
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
             if let Some(m) = self.sole(&found) {
-                return Some((keep, vec![Seen { mv: m, after: position.play(m), at: now }]));
+                return Some((
+                    keep,
+                    vec![Seen {
+                        mv: m,
+                        after: position.play(m),
+                        at: now,
+                    }],
+                ));
             }
         }
         None
@@ -742,7 +836,10 @@ impl Sensing {
 
     /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.
     fn jumped(&mut self, tip: &Position, keep: usize, found: Vec<Vec<Move>>, now: Millis) {
-        let in_order: Vec<&Vec<Move>> = found.iter().filter(|line| self.is_in_order(tip, line)).collect();
+        let in_order: Vec<&Vec<Move>> = found
+            .iter()
+            .filter(|line| self.is_in_order(tip, line))
+            .collect();
         let line = (*in_order.first().unwrap_or(&&found[0])).clone();
         let certain = in_order.len() == 1 || found.len() == 1;
         let moves = self.seen(tip, &line, now);
@@ -750,7 +847,12 @@ impl Sensing {
             self.tell_moves(tentative.keep, tentative.moves, tentative.why);
         }
         let alternatives = if certain { Vec::new() } else { found };
-        self.observations.push_back(Observation::Moved { keep, moves, why: CorrectionReason::Reread, alternatives });
+        self.observations.push_back(Observation::Moved {
+            keep,
+            moves,
+            why: CorrectionReason::Reread,
+            alternatives,
+        });
     }
 
     /// Whether the squares where the men of this line arrived were seen to change in its order.
@@ -759,7 +861,9 @@ impl Sensing {
         let mut position = from.clone();
         for m in line {
             let to = match m {
-                Move::Castle { king, rook } => shakmaty::CastlingSide::from_king_side(king < rook).king_to(position.turn()),
+                Move::Castle { king, rook } => {
+                    shakmaty::CastlingSide::from_king_side(king < rook).king_to(position.turn())
+                }
                 m => m.to(),
             };
             let (_, order) = self.changed[to.to_usize()];
@@ -777,7 +881,11 @@ impl Sensing {
         line.iter()
             .map(|m| {
                 position = position.play(*m);
-                Seen { mv: *m, after: position.clone(), at: now }
+                Seen {
+                    mv: *m,
+                    after: position.clone(),
+                    at: now,
+                }
             })
             .collect()
     }
@@ -792,8 +900,14 @@ impl Sensing {
 
     /// While the record is frozen only a move whose man was lifted before the stop may finish.
     fn may_play(&self, before: &Position, m: Move) -> bool {
-        let Some(stopped) = self.frozen_since else { return true };
-        before.effects(m).iter().filter(|(_, man)| man.is_none()).any(|(square, _)| self.changed[square.to_usize()].0 < stopped)
+        let Some(stopped) = self.frozen_since else {
+            return true;
+        };
+        before
+            .effects(m)
+            .iter()
+            .filter(|(_, man)| man.is_none())
+            .any(|(square, _)| self.changed[square.to_usize()].0 < stopped)
     }
 
     /// How long a move is held before it is told: it may not be finished.
@@ -802,12 +916,15 @@ impl Sensing {
             true => (self.timing.settle_short, self.timing.hold_short),
             false => (self.timing.settle, self.timing.hold),
         };
-        let Move::Normal { role, from, to, .. } = m else { return settle };
+        let Move::Normal { role, from, to, .. } = m else {
+            return settle;
+        };
         let us = before.turn();
         if role == Role::Rook {
             let castles = before.moves().into_iter().any(|other| match other {
                 Move::Castle { king, rook } => {
-                    rook == from && shakmaty::CastlingSide::from_king_side(king < rook).rook_to(us) == to
+                    rook == from
+                        && shakmaty::CastlingSide::from_king_side(king < rook).rook_to(us) == to
                 }
                 _ => false,
             });
@@ -816,7 +933,9 @@ impl Sensing {
             }
         }
         let goes_on = before.moves_from(from).any(|other| match other {
-            Move::Normal { to: further, .. } => shakmaty::attacks::between(from, further).contains(to),
+            Move::Normal { to: further, .. } => {
+                shakmaty::attacks::between(from, further).contains(to)
+            }
             Move::Castle { king, rook } => {
                 let side = shakmaty::CastlingSide::from_king_side(king < rook);
                 shakmaty::attacks::between(king, side.king_to(us)).contains(to)
@@ -828,18 +947,30 @@ impl Sensing {
 
     /// How long a placement must rest that rewrites what is in the record.
     fn rest(&self, keep: usize, cx: &Context<'_>) -> Millis {
-        let rewrites_completed = cx.line.len() > keep && (cx.line.len() > keep + 1 || cx.line.plies[keep].by.is_some());
-        if rewrites_completed { self.timing.takeback } else { 0 }
+        let rewrites_completed =
+            cx.line.len() > keep && (cx.line.len() > keep + 1 || cx.line.plies[keep].by.is_some());
+        if rewrites_completed {
+            self.timing.takeback
+        } else {
+            0
+        }
     }
 
     fn is_completed(&self, ply: usize, cx: &Context<'_>) -> bool {
-        cx.line.plies.get(ply - 1).is_some_and(|ply| ply.by.is_some())
+        cx.line
+            .plies
+            .get(ply - 1)
+            .is_some_and(|ply| ply.by.is_some())
     }
 
     /// The opponent lifts a man: the mover has finished, unless that man can be what he is about to take.
     fn end_waiting_at_opponents_lift(&mut self, lifted: Bitboard, cx: &Context<'_>) -> bool {
-        let Some(tentative) = &self.tentative else { return false };
-        let Some(last) = tentative.moves.last() else { return false };
+        let Some(tentative) = &self.tentative else {
+            return false;
+        };
+        let Some(last) = tentative.moves.last() else {
+            return false;
+        };
         if tentative.keep < cx.line.len() && self.rest(tentative.keep, cx) > 0 {
             return false;
         }
@@ -849,8 +980,12 @@ impl Sensing {
             n => &tentative.moves[n - 2].after,
         };
         let from = last.mv.from();
-        let victims: Bitboard =
-            before.moves().into_iter().filter(|m| m.from() == from && m.is_capture()).map(capture_square).collect();
+        let victims: Bitboard = before
+            .moves()
+            .into_iter()
+            .filter(|m| m.from() == from && m.is_capture())
+            .map(capture_square)
+            .collect();
         let ends = (lifted & theirs & !victims).any();
         if ends {
             self.flush();
@@ -866,12 +1001,29 @@ impl Sensing {
     }
 
     fn tell_moves(&mut self, keep: usize, moves: Vec<Seen>, why: CorrectionReason) {
-        let pressed = |press: &Press| moves.last().is_some_and(|seen| seen.after.turn() != press.side);
-        let completed = self.presses.front().is_some_and(pressed).then(|| self.presses.pop_front()).flatten();
-        self.observations.push_back(Observation::Moved { keep, moves, why, alternatives: Vec::new() });
+        let pressed = |press: &Press| {
+            moves
+                .last()
+                .is_some_and(|seen| seen.after.turn() != press.side)
+        };
+        let completed = self
+            .presses
+            .front()
+            .is_some_and(pressed)
+            .then(|| self.presses.pop_front())
+            .flatten();
+        self.observations.push_back(Observation::Moved {
+            keep,
+            moves,
+            why,
+            alternatives: Vec::new(),
+        });
         // A press before its move was seen belongs to that move.
         if let Some(press) = completed {
-            self.observations.push_back(Observation::Completed { side: press.side, by: CompletedBy::Press });
+            self.observations.push_back(Observation::Completed {
+                side: press.side,
+                by: CompletedBy::Press,
+            });
         }
     }
 
@@ -884,11 +1036,15 @@ impl Sensing {
         if press.dump_asked {
             return press.at + self.timing.dump;
         }
-        self.quiet_at().clamp(press.at, press.at + self.timing.press)
+        self.quiet_at()
+            .clamp(press.at, press.at + self.timing.press)
     }
 
     fn judge_press_if_due(&mut self, now: Millis, cx: &Context<'_>) {
-        if self.presses.front().is_some_and(|press| now >= self.press_due(press))
+        if self
+            .presses
+            .front()
+            .is_some_and(|press| now >= self.press_due(press))
             && let Some(press) = self.presses.pop_front()
         {
             self.judge_press(now, press, cx);
@@ -906,9 +1062,13 @@ impl Sensing {
         if !self.searched && now >= self.quiet_at() {
             self.search(now, cx);
         }
-        let pending = self.tentative.as_ref().is_some_and(|tentative| tentative.shown || !tentative.moves.is_empty());
+        let pending = self
+            .tentative
+            .as_ref()
+            .is_some_and(|tentative| tentative.shown || !tentative.moves.is_empty());
         let side = press.side;
-        let mover_of_last = |view: &View<'_>| (!view.is_empty()).then(|| view.position(view.len() - 1).turn());
+        let mover_of_last =
+            |view: &View<'_>| (!view.is_empty()).then(|| view.position(view.len() - 1).turn());
         let view = View::new(cx.line, self.tentative.as_ref());
         let must_be_told = pending && (mover_of_last(&view) == Some(side) || view.moves.is_empty());
         if self.observations.len() == told && must_be_told {
@@ -923,7 +1083,10 @@ impl Sensing {
         let mover = mover_of_last(&view);
         if mover == Some(side) {
             if !self.is_completed(n, cx) {
-                self.observations.push_back(Observation::Completed { side, by: CompletedBy::Press });
+                self.observations.push_back(Observation::Completed {
+                    side,
+                    by: CompletedBy::Press,
+                });
             }
         } else {
             let tip = view.tip();
@@ -934,9 +1097,13 @@ impl Sensing {
                 open &= !adjusting;
             }
             if open.is_empty() {
-                let own_fault = self.faults.iter().any(|fault| fault.side.is_none_or(|of| of == side));
+                let own_fault = self
+                    .faults
+                    .iter()
+                    .any(|fault| fault.side.is_none_or(|of| of == side));
                 if !own_fault && self.sign.is_none() && self.frozen_since.is_none() {
-                    self.observations.push_back(Observation::PressWithoutMove { side });
+                    self.observations
+                        .push_back(Observation::PressWithoutMove { side });
                 }
             } else if let Some((m, left)) = explain::unfinished(tip, &self.picture, open) {
                 let tip = tip.clone();
@@ -953,7 +1120,11 @@ impl Sensing {
             if !self.has_second_look(now, press, cx) {
                 return;
             }
-            let level = if press.dump_seen || !cx.can_dump { Level::Confirmed } else { Level::Told };
+            let level = if press.dump_seen || !cx.can_dump {
+                Level::Confirmed
+            } else {
+                Level::Told
+            };
             self.raise_levels(level, side);
             self.note_fault_at_press(level, side, cx);
         }
@@ -961,7 +1132,9 @@ impl Sensing {
 
     /// Whether something stands that this press would make loud.
     fn is_loud_pending(&self, side: Color, cx: &Context<'_>) -> bool {
-        self.faults.iter().any(|fault| fault.level < Level::Told && fault.side.is_none_or(|of| of == side))
+        self.faults
+            .iter()
+            .any(|fault| fault.level < Level::Told && fault.side.is_none_or(|of| of == side))
             || self.new_fault(cx).is_some()
             || self.own_man_missing(side, cx)
     }
@@ -974,12 +1147,23 @@ impl Sensing {
         if !press.dump_asked {
             self.observations.push_back(Observation::AskDump);
         }
-        self.presses.push_front(Press { dump_asked: true, ..press });
+        self.presses.push_front(Press {
+            dump_asked: true,
+            ..press
+        });
         false
     }
 
     /// Pressed with the rook still in its corner, the pawn on the last rank, or the pawn taken en passant still there.
-    fn press_over_unfinished(&mut self, now: Millis, tip: &Position, m: Move, left: Bitboard, side: Color, cx: &Context<'_>) {
+    fn press_over_unfinished(
+        &mut self,
+        now: Millis,
+        tip: &Position,
+        m: Move,
+        left: Bitboard,
+        side: Color,
+        cx: &Context<'_>,
+    ) {
         let kind = match m {
             Move::Castle { .. } => AlertKind::CastlingUnfinished,
             Move::EnPassant { .. } => AlertKind::Displaced,
@@ -989,11 +1173,19 @@ impl Sensing {
             // What he played is plain; what is left to do is set aside.
             let keep = View::new(cx.line, self.tentative.as_ref()).len();
             self.flush();
-            let seen = Seen { mv: m, after: tip.play(m), at: now };
+            let seen = Seen {
+                mv: m,
+                after: tip.play(m),
+                at: now,
+            };
             self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
-            self.observations.push_back(Observation::Completed { side, by: CompletedBy::Press });
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
         }
-        let reason = (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank);
+        let reason =
+            (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank);
         let shadow = Vec::new();
         self.raise(Fault {
             id: 0,
@@ -1012,8 +1204,15 @@ impl Sensing {
 
     /// Squares set aside: those of standing faults that still differ.
     fn mask(&self, view: &View<'_>) -> Bitboard {
-        let squares = self.faults.iter().fold(Bitboard::EMPTY, |all, fault| all | fault.squares);
-        if squares.is_empty() { squares } else { squares & self.picture.differing(view.tip().board()) }
+        let squares = self
+            .faults
+            .iter()
+            .fold(Bitboard::EMPTY, |all, fault| all | fault.squares);
+        if squares.is_empty() {
+            squares
+        } else {
+            squares & self.picture.differing(view.tip().board())
+        }
     }
 
     /// Whether the placement is something that no legal play, no hand and no fault told already explains.
@@ -1029,7 +1228,9 @@ impl Sensing {
     /// Things that are never told, however long: men in the hands, a move on its way.
     fn is_patient(&self, view: &View<'_>, open: Bitboard, cx: &Context<'_>) -> bool {
         let tip = view.tip();
-        if explain::only_hands(tip, &self.picture, open) || explain::is_in_progress(tip, &self.picture, open) {
+        if explain::only_hands(tip, &self.picture, open)
+            || explain::is_in_progress(tip, &self.picture, open)
+        {
             return true;
         }
         let n = view.len();
@@ -1038,12 +1239,17 @@ impl Sensing {
         }
         let before = view.position(n - 1);
         let open = self.picture.differing(before.board());
-        explain::only_hands(before, &self.picture, open) || explain::is_in_progress(before, &self.picture, open)
+        explain::only_hands(before, &self.picture, open)
+            || explain::is_in_progress(before, &self.picture, open)
     }
 
     /// What stands on the board that nothing explains, as a fault.
     fn new_fault(&self, cx: &Context<'_>) -> Option<(Option<Seen>, Fault)> {
-        if self.waiting.is_some() || self.frozen_since.is_some() || self.sign.is_some() || !self.is_unexplained(cx) {
+        if self.waiting.is_some()
+            || self.frozen_since.is_some()
+            || self.sign.is_some()
+            || !self.is_unexplained(cx)
+        {
             return None;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
@@ -1061,14 +1267,26 @@ impl Sensing {
                 let effects = tip.effects(m);
                 let squares = effects.squares();
                 let made = squares.is_subset(open)
-                    && effects.iter().all(|(square, man)| self.picture.at(square).is_none_or(|contents| contents.agrees(man)));
+                    && effects.iter().all(|(square, man)| {
+                        self.picture
+                            .at(square)
+                            .is_none_or(|contents| contents.agrees(man))
+                    });
                 made.then(|| (m, open & !squares))
             })
             .min_by_key(|(_, rest)| rest.count());
         let (seen, position, open) = match moved {
             Some((m, rest)) if rest.any() => {
                 let after = tip.play(m);
-                (Some(Seen { mv: m, after: after.clone(), at: self.last_change }), after, rest)
+                (
+                    Some(Seen {
+                        mv: m,
+                        after: after.clone(),
+                        at: self.last_change,
+                    }),
+                    after,
+                    rest,
+                )
             }
             _ => (None, tip.clone(), open),
         };
@@ -1087,14 +1305,28 @@ impl Sensing {
     /// An irregular move that was answered before anybody could tell: one man gone astray, and a reply that fits behind it.
     fn answered_irregular_move(&self, position: &Position, open: Bitboard) -> Option<Fault> {
         let own = open & position.board().by_color(position.turn());
-        for from in own.into_iter().filter(|square| self.picture.is_empty(*square)) {
+        for from in own
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+        {
             let man = position.board().piece_at(from)?;
-            for to in open.into_iter().filter(|square| self.picture.piece(*square) == Some(man)) {
+            for to in open
+                .into_iter()
+                .filter(|square| self.picture.piece(*square) == Some(man))
+            {
                 let mut fault = self.classify(position, Bitboard::from(from) | Bitboard::from(to));
-                let Some(after) = fault.shadow.last().map(|seen| seen.after.clone()) else { continue };
+                let Some(after) = fault.shadow.last().map(|seen| seen.after.clone()) else {
+                    continue;
+                };
                 let differing = self.picture.differing(after.board());
-                if let [reply] = explain::moves_to(&after, &self.picture, differing, Bitboard::EMPTY).as_slice() {
-                    fault.shadow.push(Seen { mv: *reply, after: after.play(*reply), at: self.last_change });
+                if let [reply] =
+                    explain::moves_to(&after, &self.picture, differing, Bitboard::EMPTY).as_slice()
+                {
+                    fault.shadow.push(Seen {
+                        mv: *reply,
+                        after: after.play(*reply),
+                        at: self.last_change,
+                    });
                     fault.squares = open;
                     fault.level = Level::Told;
                     return Some(fault);
@@ -1128,9 +1360,16 @@ impl Sensing {
                 _ if own_turn => AlertKind::IllegalMove,
                 _ => AlertKind::OutOfTurn,
             };
-            if let Some(m) = attempt.as_move(position).filter(|_| fault.kind == AlertKind::IllegalMove) {
+            if let Some(m) = attempt
+                .as_move(position)
+                .filter(|_| fault.kind == AlertKind::IllegalMove)
+            {
                 let after = position.play(m);
-                fault.shadow = vec![Seen { mv: m, after, at: self.last_change }];
+                fault.shadow = vec![Seen {
+                    mv: m,
+                    after,
+                    at: self.last_change,
+                }];
             }
         }
         fault
@@ -1159,18 +1398,25 @@ impl Sensing {
         let view = View::new(cx.line, self.tentative.as_ref());
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
-        tip.turn() == side && (open & tip.board().by_color(side)).any() && explain::is_only_missing(tip, &self.picture, open)
+        tip.turn() == side
+            && (open & tip.board().by_color(side)).any()
+            && explain::is_only_missing(tip, &self.picture, open)
     }
 
     /// Raises what is not explained, at this level; nothing if all is explained.
     fn note_fault(&mut self, level: Level, cx: &Context<'_>) {
-        let Some((seen, mut fault)) = self.new_fault(cx) else { return };
+        let Some((seen, mut fault)) = self.new_fault(cx) else {
+            return;
+        };
         if let Some(seen) = seen {
             let keep = View::new(cx.line, self.tentative.as_ref()).len();
             self.flush();
             self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
         }
-        if level >= Level::Told && fault.kind == AlertKind::Displaced && fault.reason == Some(IllegalReason::OwnPieceCaptured) {
+        if level >= Level::Told
+            && fault.kind == AlertKind::Displaced
+            && fault.reason == Some(IllegalReason::OwnPieceCaptured)
+        {
             fault.kind = AlertKind::IllegalMove;
         }
         fault.level = cap(fault.kind, level.max(fault.level));
@@ -1188,10 +1434,12 @@ impl Sensing {
     fn raise_levels(&mut self, level: Level, side: Color) {
         for fault in &mut self.faults {
             let level = cap(fault.kind, level);
-            let concerns = fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::Displaced;
+            let concerns =
+                fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::Displaced;
             if concerns && fault.level < level {
                 fault.level = level;
-                self.observations.push_back(Observation::Fault(fault.clone()));
+                self.observations
+                    .push_back(Observation::Fault(fault.clone()));
             }
         }
     }
@@ -1203,8 +1451,18 @@ impl Sensing {
         match fault.kind {
             AlertKind::IllegalMove | AlertKind::OutOfTurn if cx.has_clock => None,
             AlertKind::Displaced => {
-                let missing = fault.squares.into_iter().all(|square| self.picture.is_empty(square));
-                Some(fault.since + if missing { self.timing.missing } else { self.timing.displaced })
+                let missing = fault
+                    .squares
+                    .into_iter()
+                    .all(|square| self.picture.is_empty(square));
+                Some(
+                    fault.since
+                        + if missing {
+                            self.timing.missing
+                        } else {
+                            self.timing.displaced
+                        },
+                )
             }
             _ => Some(fault.since + self.timing.displaced),
         }
@@ -1212,9 +1470,13 @@ impl Sensing {
 
     fn escalate_by_time(&mut self, now: Millis, cx: &Context<'_>) {
         for index in 0..self.faults.len() {
-            if self.escalation_at(&self.faults[index], cx).is_some_and(|at| now >= at) {
+            if self
+                .escalation_at(&self.faults[index], cx)
+                .is_some_and(|at| now >= at)
+            {
                 self.faults[index].level = Level::Told;
-                self.observations.push_back(Observation::Fault(self.faults[index].clone()));
+                self.observations
+                    .push_back(Observation::Fault(self.faults[index].clone()));
             }
         }
     }
@@ -1226,17 +1488,23 @@ impl Sensing {
         }
         let view = View::new(cx.line, self.tentative.as_ref());
         let differing = self.picture.differing(view.tip().board());
-        let (over, open): (Vec<Fault>, Vec<Fault>) =
-            self.faults.drain(..).partition(|fault| (fault.squares & differing).is_empty());
+        let (over, open): (Vec<Fault>, Vec<Fault>) = self
+            .faults
+            .drain(..)
+            .partition(|fault| (fault.squares & differing).is_empty());
         self.faults = open;
         for fault in over {
-            self.observations.push_back(Observation::FaultClosed { id: fault.id, why: CloseReason::Restored });
+            self.observations.push_back(Observation::FaultClosed {
+                id: fault.id,
+                why: CloseReason::Restored,
+            });
         }
     }
 
     fn close_faults(&mut self, why: CloseReason) {
         for fault in self.faults.drain(..) {
-            self.observations.push_back(Observation::FaultClosed { id: fault.id, why });
+            self.observations
+                .push_back(Observation::FaultClosed { id: fault.id, why });
         }
     }
 
@@ -1250,20 +1518,29 @@ impl Sensing {
 
     /// Whether the board shows an irregular move and what was played after it.
     fn shadow_shown(&self) -> bool {
-        self.faults.iter().filter_map(|fault| fault.shadow.last()).any(|seen| self.picture.agrees_with(seen.after.board()))
+        self.faults
+            .iter()
+            .filter_map(|fault| fault.shadow.last())
+            .any(|seen| self.picture.agrees_with(seen.after.board()))
     }
 
     /// The opponent plays on over an irregular move: it is followed by geometry, beside the record.
     fn follow_shadow(&mut self, now: Millis) -> bool {
         for index in 0..self.faults.len() {
-            let Some(last) = self.faults[index].shadow.last() else { continue };
+            let Some(last) = self.faults[index].shadow.last() else {
+                continue;
+            };
             let differing = self.picture.differing(last.after.board());
             if differing.is_empty() {
                 return true;
             }
             let found = explain::moves_to(&last.after, &self.picture, differing, Bitboard::EMPTY);
             if let [m] = found.as_slice() {
-                let seen = Seen { mv: *m, after: last.after.play(*m), at: now };
+                let seen = Seen {
+                    mv: *m,
+                    after: last.after.play(*m),
+                    at: now,
+                };
                 let fault = &mut self.faults[index];
                 fault.shadow.push(seen);
                 fault.squares |= differing;
@@ -1299,9 +1576,14 @@ impl Sensing {
             .is_some_and(stood);
         let open = self.picture.differing(tip.board()).without(square);
         let attempt = Attempt::read(tip, open, |square| self.picture.piece(square));
-        let irregular = attempt.is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
+        let irregular = attempt
+            .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
         let in_progress = explain::is_in_progress(tip, &self.picture, open);
-        if irregular && !in_progress && quiet_before && self.faults.iter().all(|fault| fault.level == Level::Noted) {
+        if irregular
+            && !in_progress
+            && quiet_before
+            && self.faults.iter().all(|fault| fault.level == Level::Noted)
+        {
             self.lift_over_fault = Some((now, square));
         }
     }
@@ -1309,21 +1591,30 @@ impl Sensing {
     fn is_put_back(&self, square: Square, cx: &Context<'_>) -> bool {
         let view = View::new(cx.line, self.tentative.as_ref());
         let man = view.tip().board().piece_at(square);
-        self.picture.at(square).is_none_or(|contents| contents.agrees(man))
+        self.picture
+            .at(square)
+            .is_none_or(|contents| contents.agrees(man))
     }
 
     /// The opponent has begun to answer an irregular move: suspected, and told.
     fn tell_irregular_move(&mut self, now: Millis, cx: &Context<'_>) {
         let view = View::new(cx.line, self.tentative.as_ref());
         let tip = view.tip().clone();
-        if let Some(fault) = self.faults.iter_mut().find(|fault| fault.side == Some(tip.turn()) && fault.level == Level::Noted) {
+        if let Some(fault) = self
+            .faults
+            .iter_mut()
+            .find(|fault| fault.side == Some(tip.turn()) && fault.level == Level::Noted)
+        {
             fault.level = Level::Told;
             let fault = fault.clone();
             self.observations.push_back(Observation::Fault(fault));
             return;
         }
         let theirs = tip.board().by_color(!tip.turn());
-        let in_hand: Bitboard = theirs.into_iter().filter(|square| self.picture.is_empty(*square)).collect();
+        let in_hand: Bitboard = theirs
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+            .collect();
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
         // The lifted man is the opponent's move on its way; the rest must still be the irregular move.
         let lifted = in_hand & open;
@@ -1345,8 +1636,9 @@ impl Sensing {
         let tip = cx.line.tip();
         let differing = self.picture.differing(tip.board());
         let stands = self.waiting.as_ref() == Some(&self.picture);
-        let over =
-            differing.is_empty() || (!stands && explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).len() == 1);
+        let over = differing.is_empty()
+            || (!stands
+                && explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).len() == 1);
         if over {
             self.waiting = None;
         }
@@ -1368,7 +1660,11 @@ impl Sensing {
     /// Both kings on two of d4 e4 d5 e5 can be no position of play: those squares all touch.
     fn watch_kings(&mut self, now: Millis) {
         const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
-        let king = |color: Color| CENTRE.into_iter().find(|square| self.picture.piece(*square) == Some(Role::King.of(color)));
+        let king = |color: Color| {
+            CENTRE
+                .into_iter()
+                .find(|square| self.picture.piece(*square) == Some(Role::King.of(color)))
+        };
         let result = match (king(Color::White), king(Color::Black)) {
             (Some(white), Some(black)) => Some(match (white.is_light(), black.is_light()) {
                 (true, true) => "1-0",
@@ -1420,8 +1716,16 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn new(line: &'a Line, tentative: Option<&'a Tentative>) -> View<'a> {
         match tentative {
-            Some(tentative) => View { line, keep: tentative.keep, moves: &tentative.moves },
-            None => View { line, keep: line.len(), moves: &[] },
+            Some(tentative) => View {
+                line,
+                keep: tentative.keep,
+                moves: &tentative.moves,
+            },
+            None => View {
+                line,
+                keep: line.len(),
+                moves: &[],
+            },
         }
     }
 
@@ -1434,7 +1738,10 @@ impl<'a> View<'a> {
     }
 
     fn position(&self, plies: usize) -> &'a Position {
-        match plies.checked_sub(self.keep + 1).and_then(|index| self.moves.get(index)) {
+        match plies
+            .checked_sub(self.keep + 1)
+            .and_then(|index| self.moves.get(index))
+        {
             Some(seen) => &seen.after,
             None => self.line.position(plies.min(self.keep)),
         }

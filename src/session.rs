@@ -1,1 +1,0 @@
-//! One table's whole pure pipeline behind one face.

@@ -1,0 +1,235 @@
+//! What is open at a table, and what is said of it.
+
+use crate::publish::{
+    ActUntil, AlertBody, AlertDetail, AlertKind, AlertState, Audience, Law, Severity, Side,
+};
+use shakmaty::{Bitboard, Board, Color, Piece, Square};
+
+use crate::board::Picture;
+
+/// What an alert is about; one source has one alert at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A fault that sensing has told.
+    Fault(u32),
+    Flag(SideKey),
+    BothFlags,
+    Setup,
+    Board,
+    Clock,
+    ClockSides,
+    Press,
+    Result,
+    Doubt,
+}
+
+/// A side that can be a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SideKey {
+    White,
+    Black,
+}
+
+impl From<Color> for SideKey {
+    fn from(color: Color) -> SideKey {
+        color.fold_wb(SideKey::White, SideKey::Black)
+    }
+}
+
+/// An alert that is not closed yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Open {
+    pub source: Source,
+    pub body: AlertBody,
+}
+
+/// What a new alert, or a change of one, says.
+#[derive(Debug, Clone)]
+pub struct Notice {
+    pub kind: AlertKind,
+    pub audience: Audience,
+    pub severity: Severity,
+    pub state: AlertState,
+    pub side: Option<Color>,
+    pub squares: Bitboard,
+    /// What the board or clock shows, and what to look at; the table and the move number are put before it.
+    pub says: String,
+    pub detail: AlertDetail,
+}
+
+impl Notice {
+    pub fn new(
+        kind: AlertKind,
+        audience: Audience,
+        severity: Severity,
+        says: impl Into<String>,
+    ) -> Notice {
+        Notice {
+            kind,
+            audience,
+            severity,
+            state: AlertState::Confirmed,
+            side: None,
+            squares: Bitboard::EMPTY,
+            says: says.into(),
+            detail: AlertDetail::default(),
+        }
+    }
+}
+
+/// Where an alert stands: what its notice does not know.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub table: String,
+    pub game: Option<String>,
+    pub ply: u32,
+    pub move_number: u32,
+    pub since: String,
+    pub law: Option<Law>,
+}
+
+impl Notice {
+    pub fn into_body(self, id: String, place: Place) -> AlertBody {
+        let side = self.side.map(Side::from);
+        let who = match side {
+            Some(Side::White) => " White",
+            Some(Side::Black) => " Black",
+            None => "",
+        };
+        let text = format!(
+            "{} · {}{who} · {}",
+            place.table, place.move_number, self.says
+        );
+        AlertBody {
+            kind: self.kind,
+            id,
+            table: place.table,
+            game: place.game,
+            audience: self.audience,
+            severity: self.severity,
+            state: self.state,
+            act_until: ActUntil::None,
+            ack: None,
+            since: place.since,
+            ply: place.ply,
+            side,
+            squares: names(self.squares),
+            law: place.law,
+            text: shortened(&text, 100),
+            detail: self.detail,
+        }
+    }
+}
+
+/// The squares by name, a1 first.
+pub fn names(squares: Bitboard) -> Vec<String> {
+    squares
+        .into_iter()
+        .map(|square| square.to_string())
+        .collect()
+}
+
+/// A few squares for a line of text.
+pub fn named_in_text(squares: Bitboard) -> String {
+    let names = names(squares);
+    match names.len() {
+        0..=4 => names.join(", "),
+        n => format!("{}, +{}", names[..3].join(", "), n - 3),
+    }
+}
+
+/// At most `limit` characters.
+fn shortened(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(limit - 1).collect();
+    short.push('…');
+    short
+}
+
+/// How the board is put right: men that stand wrong go back to where one of their kind is missing (`d4-f3`), the others come off
+/// (`-d7`), and what is still missing is put there (`+Qd1`).
+pub fn way_back(picture: &Picture, board: &Board) -> Vec<String> {
+    let differing = picture.differing(board);
+    let mut wrong: Vec<(Square, Option<Piece>)> = differing
+        .into_iter()
+        .filter(|square| {
+            picture
+                .at(*square)
+                .is_some_and(|contents| !contents.is_empty())
+        })
+        .map(|square| (square, picture.piece(square)))
+        .collect();
+    let mut lacking: Vec<(Square, Piece)> = differing
+        .into_iter()
+        .filter_map(|square| Some((square, board.piece_at(square)?)))
+        .collect();
+    let mut steps = Vec::new();
+    wrong.retain(|(from, man)| {
+        let goes = lacking
+            .iter()
+            .position(|(square, piece)| man.is_none_or(|man| man == *piece) && square != from);
+        match goes {
+            Some(index) => {
+                let (to, _) = lacking.remove(index);
+                steps.push(format!("{from}-{to}"));
+                false
+            }
+            None => true,
+        }
+    });
+    steps.extend(wrong.into_iter().map(|(square, _)| format!("-{square}")));
+    steps.extend(
+        lacking
+            .into_iter()
+            .map(|(square, piece)| format!("+{}{square}", piece.char())),
+    );
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Contents;
+
+    #[test]
+    fn the_way_back_moves_men_before_it_adds_any() {
+        let board = Board::new();
+        let mut picture = Picture::default();
+        for square in Square::ALL {
+            picture.set(
+                square,
+                board
+                    .piece_at(square)
+                    .map_or(Contents::Empty, Contents::Piece),
+            );
+        }
+        picture.set(Square::F1, Contents::Empty);
+        picture.set(Square::B5, Contents::Piece(shakmaty::Color::White.bishop()));
+        picture.set(Square::D8, Contents::Empty);
+        assert_eq!(way_back(&picture, &board), ["b5-f1", "+qd8"]);
+    }
+
+    #[test]
+    fn text_fits_a_phone() {
+        let notice = Notice::new(
+            AlertKind::Displaced,
+            Audience::Arbiter,
+            Severity::Warn,
+            "these squares differ from the game: ".repeat(4),
+        );
+        let place = Place {
+            table: "12".into(),
+            game: None,
+            ply: 1,
+            move_number: 1,
+            since: String::new(),
+            law: None,
+        };
+        assert_eq!(
+            notice.into_body("a1".into(), place).text.chars().count(),
+            100
+        );
+    }
+}

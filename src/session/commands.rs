@@ -1,0 +1,525 @@
+//! What people ask, and what becomes of it.
+
+use super::Table;
+use super::alerts::Source;
+use super::table::Game;
+use crate::command::{Command, OrientationSetting, Reply, Side, Verb};
+use crate::game::{Line, Ply};
+use crate::laws::position::Position;
+use crate::publish::{
+    self, Ack, CloseReason, CompletedBy, CorrectionReason, Doubt, EventKind, MoveState, ResultBy,
+    ResultState,
+};
+use shakmaty::Color;
+
+/// How many ids are remembered, so that a command that comes twice is carried out once.
+const REMEMBERED: usize = 256;
+
+/// A refusal in words: what is wrong, and where it helps, what to do.
+type Outcome = Result<(), String>;
+
+impl Table {
+    pub(super) fn apply_command(&mut self, command: &Command) {
+        self.stage_command(command);
+        let outcome = self.carry_out(command);
+        let reply = Reply {
+            id: command.id.clone(),
+            ok: outcome.is_ok(),
+            error: outcome.err(),
+        };
+        self.replies.push_back((command.reply_to.clone(), reply));
+    }
+
+    fn stage_command(&mut self, command: &Command) {
+        let now = self.now;
+        self.stage(|| {
+            let verb = serde_json::to_string(&command.verb).unwrap_or_default();
+            format!("{} command {verb}", super::output::seconds(now))
+        });
+    }
+
+    fn carry_out(&mut self, command: &Command) -> Outcome {
+        if !command.id.is_empty() && self.commands_seen.contains(&command.id) {
+            // Carried out already; the same answer again.
+            return Ok(());
+        }
+        if let Some(table) = command
+            .table
+            .as_deref()
+            .filter(|table| *table != self.settings.table)
+        {
+            return Err(format!(
+                "this is table {}, not {table}",
+                self.settings.table
+            ));
+        }
+        self.check_expiry(command)?;
+        if let Some(expected) = command.expect_rev {
+            let rev = self.game.as_ref().map_or(0, |game| game.rev);
+            if rev != expected {
+                return Err(format!(
+                    "stale: the game is at rev {rev}, not {expected}; look at it again"
+                ));
+            }
+        }
+        self.perform(&command.verb)?;
+        if !command.id.is_empty() {
+            self.commands_seen.push_back(command.id.clone());
+            if self.commands_seen.len() > REMEMBERED {
+                self.commands_seen.pop_front();
+            }
+        }
+        if !matches!(command.verb, Verb::Press(_) | Verb::Resend(_)) {
+            let verb = serde_json::to_value(&command.verb)
+                .ok()
+                .and_then(|value| {
+                    value
+                        .get("verb")
+                        .and_then(|verb| verb.as_str().map(str::to_owned))
+                })
+                .unwrap_or_default();
+            self.event(EventKind::Command {
+                id: command.id.clone(),
+                by: command.by.clone(),
+                verb,
+            });
+        }
+        Ok(())
+    }
+
+    /// A late command is refused, as long as the wall clock can be trusted to say so.
+    fn check_expiry(&self, command: &Command) -> Outcome {
+        let Some(text) = &command.expires else {
+            return Ok(());
+        };
+        let expires: jiff::Timestamp = text
+            .parse()
+            .map_err(|_| format!("expires {text:?} is not a time like 2027-04-02T13:04:12Z"))?;
+        let now = self
+            .settings
+            .wall_offset_ms
+            .saturating_add(i64::try_from(self.now).unwrap_or(i64::MAX));
+        if self.settings.time_ok && expires.as_millisecond() < now {
+            return Err("late: the command has expired".into());
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, verb: &Verb) -> Outcome {
+        match verb {
+            Verb::Arm(arm) => self.arm(arm),
+            Verb::Press(press) => {
+                let side = Color::from(press.side);
+                let clk = match press.side {
+                    Side::White => press.white_ms,
+                    Side::Black => press.black_ms,
+                };
+                self.press_by_command(side, clk, press.white_ms, press.black_ms)
+            }
+            Verb::Takeback(takeback) => {
+                let len = self.playing()?.line.len();
+                let keep = takeback
+                    .keep_plies
+                    .map_or(len.saturating_sub(1), |keep| keep as usize);
+                if len == 0 {
+                    return Err("there is no move to take back".into());
+                }
+                if keep >= len {
+                    return Err(format!(
+                        "keep_plies must be below {len}, the number of plies played"
+                    ));
+                }
+                self.moved(keep, Vec::new(), CorrectionReason::TakenBack, Vec::new());
+                self.follow_record(true);
+                Ok(())
+            }
+            Verb::Play(play) => self.play(&play.mv, play.ply),
+            Verb::SetPosition(set) => {
+                let chess960 = self.playing()?.line.start.castling_mode().is_chess960();
+                let position =
+                    Position::from_fen(&set.fen, chess960).map_err(|error| error.to_string())?;
+                self.go_on_from(position, false);
+                Ok(())
+            }
+            Verb::AcceptPosition(accept) => self.accept_position(accept.turn),
+            Verb::AcceptIllegal(accept) => self.accept_illegal(accept.uci.as_deref()),
+            Verb::Result(result) => {
+                const RESULTS: [&str; 5] = ["1-0", "0-1", "1/2-1/2", "0-0", "*"];
+                if !RESULTS.contains(&result.result.as_str()) {
+                    return Err(format!("result must be one of {}", RESULTS.join(" ")));
+                }
+                if self.game.is_none() {
+                    return Err("no game is open at this table".into());
+                }
+                self.set_result(
+                    &result.result,
+                    result.termination.clone(),
+                    result.reason.clone(),
+                );
+                Ok(())
+            }
+            Verb::Resend(_) => {
+                let mut all = self.snapshot();
+                self.publications.extend(all.drain(..));
+                Ok(())
+            }
+            Verb::Orientation(args) => {
+                self.orientation_setting = args.orientation;
+                if args.orientation == OrientationSetting::Auto
+                    && self
+                        .game
+                        .as_ref()
+                        .is_some_and(|game| game.ended_at.is_none() && !game.line.is_empty())
+                {
+                    // It is found at the next game; within one it is kept.
+                    return Ok(());
+                }
+                self.find_orientation();
+                Ok(())
+            }
+            Verb::Ack(ack) => {
+                let at = self.wall(self.now);
+                let Some(open) = self.alerts.get_mut(&ack.alert) else {
+                    return Err(format!("no alert {} is open", ack.alert));
+                };
+                open.body.ack = Some(Ack { by: None, at });
+                let body = open.body.clone();
+                self.event(EventKind::AlertChanged {
+                    alert: body.clone(),
+                });
+                self.publish_alert(&body);
+                Ok(())
+            }
+            Verb::Dismiss(dismiss) => {
+                let Some(open) = self.alerts.get(&dismiss.alert) else {
+                    return Err(format!("no alert {} is open", dismiss.alert));
+                };
+                self.close_alert(open.source, CloseReason::Dismissed);
+                Ok(())
+            }
+        }
+    }
+
+    fn playing(&self) -> Result<&Game, String> {
+        match &self.game {
+            None => Err("no game is open at this table".into()),
+            Some(game) if game.ended_at.is_some() => {
+                Err("the game is over; a result of * reopens it".into())
+            }
+            Some(game) => Ok(game),
+        }
+    }
+
+    /// The record is what it is now; the board may differ for a while.
+    fn follow_record(&mut self, wait: bool) {
+        let now = self.now;
+        if let Some(game) = &mut self.game {
+            game.ready = true;
+        }
+        let (sensing, cx) = self.sensing();
+        sensing.follow(now, wait, &cx);
+        self.close_alert(Source::Doubt, CloseReason::Superseded);
+        self.changed();
+    }
+
+    fn arm(&mut self, arm: &crate::command::Arm) -> Outcome {
+        if let Some(fen) = &arm.fen {
+            Position::from_fen(fen, arm.chess960.unwrap_or(false))
+                .map_err(|error| error.to_string())?;
+        }
+        if let Some(id) = &arm.game
+            && (id.is_empty()
+                || id.len() > 32
+                || !id
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'))
+        {
+            return Err(format!("game {id:?} must be 1 to 32 of a-z 0-9 -"));
+        }
+        if let Some(ruleset) = &arm.ruleset {
+            ruleset
+                .parse::<crate::laws::ruleset::Ruleset>()
+                .map_err(|error| error.to_string())?;
+        }
+        if let Some(variant) = &arm.variant {
+            variant
+                .parse::<crate::laws::ruleset::Variant>()
+                .map_err(|error| error.to_string())?;
+        }
+        if let Some(control) = &arm.time_control {
+            control
+                .parse::<crate::clock::control::TimeControl>()
+                .map_err(|error| format!("time_control: {error}"))?;
+        }
+        let Some(game) = &mut self.game else {
+            self.next = Some(arm.clone());
+            self.open_game();
+            return Ok(());
+        };
+        let running = game.ended_at.is_none() && !game.line.is_empty();
+        let same_game = arm.game.is_some() && arm.game == game.arm.game;
+        if arm.adopt && running && !game.armed {
+            game.armed = true;
+            game.arm = arm.clone();
+            if let Some(id) = &arm.game {
+                game.id = id.clone();
+            }
+            let start_fen = game.line.start.fen();
+            self.event(EventKind::GameStarted { start_fen });
+            for ply in 1..=self.line().len() {
+                self.tell_move(ply);
+            }
+            self.changed();
+            return Ok(());
+        }
+        if game.armed
+            && game.ended_at.is_none()
+            && (same_game || (!running && arm.fen == game.arm.fen))
+        {
+            // The same game: names and numbers may have been put right.
+            game.arm = arm.clone();
+            if let Some(id) = arm.game.clone().filter(|_| !running) {
+                game.id = id;
+            }
+            if arm.time_control.is_some() {
+                game.time_control = arm.time_control.clone();
+            }
+            if let Some(ruleset) = arm.ruleset.as_deref().and_then(|text| text.parse().ok()) {
+                game.rules.ruleset = ruleset;
+            }
+            if let Some(variant) = arm.variant.as_deref().and_then(|text| text.parse().ok()) {
+                game.rules.variant = variant;
+            }
+            game.rules.supervised = arm.supervised.unwrap_or(game.rules.supervised);
+            self.changed();
+            return Ok(());
+        }
+        if running {
+            // It waits for this game to end, or for the array.
+            self.next = Some(arm.clone());
+            return Ok(());
+        }
+        self.next = Some(arm.clone());
+        self.open_game();
+        Ok(())
+    }
+
+    fn press_by_command(
+        &mut self,
+        side: Color,
+        clk: Option<u64>,
+        white: Option<u64>,
+        black: Option<u64>,
+    ) -> Outcome {
+        if self.settings.clock == crate::trace::ClockKind::None {
+            return Err("this table is played without a clock".into());
+        }
+        self.playing()?;
+        if self.game.as_ref().is_some_and(|game| !game.ready) {
+            return Err("the start position is not on the board".into());
+        }
+        if let Some(game) = &mut self.game {
+            game.white_clock_ms = white.or(game.white_clock_ms);
+            game.black_clock_ms = black.or(game.black_clock_ms);
+        }
+        self.pressed(side, clk);
+        self.publish_clock();
+        Ok(())
+    }
+
+    fn play(&mut self, text: &str, ply: Option<u32>) -> Outcome {
+        let game = self.playing()?;
+        let len = game.line.len();
+        let keep = match ply {
+            None => len,
+            Some(ply) if ply >= 1 && ply as usize <= len + 1 => ply as usize - 1,
+            Some(_) => return Err(format!("ply must be 1 to {}", len + 1)),
+        };
+        let position = game.line.position(keep);
+        let mv = position
+            .parse_move(text, false)
+            .map_err(|error| error.to_string())?;
+        let after = position.play(mv);
+        let at = self.now;
+        self.moved(
+            keep,
+            vec![crate::sensing::Seen { mv, after, at }],
+            CorrectionReason::Command,
+            Vec::new(),
+        );
+        if self
+            .game
+            .as_ref()
+            .is_some_and(|game| game.ended_at.is_none())
+        {
+            self.follow_record(true);
+        }
+        Ok(())
+    }
+
+    /// The board is right: the game goes on from what it shows.
+    fn accept_position(&mut self, turn: Option<Side>) -> Outcome {
+        let game = self.playing()?;
+        let picture = self.sensing.picture();
+        let board = game.line.tip().board().clone();
+        if picture.agrees_with(&board)
+            && turn.is_none_or(|turn| Color::from(turn) == game.line.tip().turn())
+        {
+            self.follow_record(false);
+            return Ok(());
+        }
+        let mut shown = shakmaty::Board::empty();
+        for square in shakmaty::Square::ALL {
+            let man = match picture.at(square) {
+                Some(contents) if contents.is_empty() => None,
+                Some(contents) => match contents.piece() {
+                    Some(piece) => Some(piece),
+                    None => board
+                        .piece_at(square)
+                        .filter(|man| contents.agrees(Some(*man))),
+                },
+                None => board.piece_at(square),
+            };
+            if let Some(man) = man {
+                shown.set_piece_at(square, man);
+            }
+        }
+        for color in Color::ALL {
+            if shown.king_of(color).is_none() {
+                return Err(format!("the board shows no single {color} king"));
+            }
+        }
+        let turn = turn.map_or(game.line.tip().turn(), Color::from);
+        let mode = game.line.start.castling_mode();
+        self.go_on_from(Position::from_board(shown, turn, mode), true);
+        Ok(())
+    }
+
+    /// The game goes on from another position: what was played before it is closed as it stands, and the rest is a game from there.
+    fn go_on_from(&mut self, position: Position, from_board: bool) {
+        if let Some(game) = &mut self.game {
+            let played = game.line.len();
+            game.line = Line::new(position);
+            game.joined = true;
+            game.started_at.get_or_insert(self.now);
+            if played > 0 {
+                self.event(EventKind::Correction {
+                    keep_plies: 0,
+                    reason: CorrectionReason::Command,
+                });
+            }
+        }
+        self.follow_record(!from_board);
+    }
+
+    /// The irregular move on the board stands: it and what was played over it enter the record.
+    fn accept_illegal(&mut self, uci: Option<&str>) -> Outcome {
+        let now = self.now;
+        self.playing()?;
+        let tip = self.line().tip().clone();
+        let fault = self
+            .sensing
+            .faults()
+            .iter()
+            .find(|fault| {
+                !fault.shadow.is_empty() && uci.is_none_or(|uci| fault.uci.as_deref() == Some(uci))
+            })
+            .map(|fault| (fault.id, fault.shadow.clone()));
+        let (id, moves) = match (fault, uci) {
+            (Some((id, moves)), _) => (Some(id), moves),
+            (None, Some(uci)) => {
+                let mv = tip
+                    .parse_move(uci, true)
+                    .map_err(|error| error.to_string())?;
+                let after = tip.play(mv);
+                (None, vec![crate::sensing::Seen { mv, after, at: now }])
+            }
+            (None, None) => {
+                return Err("no irregular move stands on the board; name it as uci".into());
+            }
+        };
+        if let Some(id) = id {
+            self.sensing.settle_fault(id);
+            self.close_alert(Source::Fault(id), CloseReason::Stands);
+        }
+        let Some(game) = &mut self.game else {
+            return Ok(());
+        };
+        for (index, seen) in moves.into_iter().enumerate() {
+            let mut ply = Ply::new(seen.mv, seen.after, seen.at);
+            if index == 0 {
+                ply.doubt = Some(Doubt::IllegalAccepted);
+            }
+            game.started_at.get_or_insert(seen.at);
+            game.last_move_at = Some(seen.at);
+            game.line.plies.push(ply);
+        }
+        let from = game
+            .line
+            .plies
+            .iter()
+            .rposition(|ply| ply.doubt == Some(Doubt::IllegalAccepted))
+            .unwrap_or(0);
+        let len = game.line.len();
+        for number in from + 1..=len {
+            if number > 1 {
+                self.complete(number - 1, CompletedBy::Reply);
+            }
+            self.tell_move(number);
+        }
+        self.follow_record(true);
+        Ok(())
+    }
+
+    fn set_result(&mut self, result: &str, termination: Option<String>, reason: Option<String>) {
+        let over = self
+            .game
+            .as_ref()
+            .is_some_and(|game| game.ended_at.is_some());
+        if result == "*" {
+            let Some(game) = &mut self.game else { return };
+            game.result = "*".into();
+            game.result_by = None;
+            game.result_state = None;
+            game.termination = None;
+            game.reason = reason;
+            if over {
+                game.ended_at = None;
+                self.follow_record(true);
+            }
+            self.close_alert(Source::Result, CloseReason::Superseded);
+            self.changed();
+            return;
+        }
+        self.close_alert(Source::Result, CloseReason::Superseded);
+        if !over {
+            self.end_game(
+                result,
+                Some(ResultBy::Arbiter),
+                ResultState::Set,
+                termination.or(Some("normal".into())),
+                reason,
+            );
+            return;
+        }
+        let Some(game) = &mut self.game else { return };
+        game.result = result.to_owned();
+        game.result_by = Some(ResultBy::Arbiter);
+        game.result_state = Some(ResultState::Set);
+        game.termination = termination.clone().or(game.termination.take());
+        game.reason = reason.clone();
+        for ply in &mut game.line.plies {
+            ply.state = MoveState::Final;
+        }
+        self.event(EventKind::GameEnded {
+            result: result.to_owned(),
+            by: Some(publish::ResultBy::Arbiter),
+            state: ResultState::Set,
+            termination,
+            reason,
+        });
+        self.changed();
+        self.publish_game();
+        self.publish_archive();
+    }
+}

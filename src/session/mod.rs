@@ -1,0 +1,603 @@
+//! One table's whole pure pipeline behind one face: bytes, commands and time in; publications, writes and replies out.
+//!
+//! The calling contract, for a daemon and a replay alike:
+//!
+//! * `handle_*` takes something in, with the time; time never runs backwards. Everything that was due before is done first, as of its
+//!   own deadline, so that a late caller gets what a punctual one gets.
+//! * After each call `poll_publication`, `poll_write`, `poll_reply` and `poll_entry` are emptied.
+//! * `poll_timeout` is the next time at which [`Session::handle_timeout`] has something to do; an early or repeated call is harmless.
+//!
+//! What a session knows is a fold over its [`Entry`]s. [`Session::restore`] runs the same fold over entries that were kept.
+
+use crate::Millis;
+use crate::board::{self, Contents, Driver, Picture, Reading};
+use crate::clock::{self, Wing};
+use crate::command::{Arm, Command, OrientationSetting, Reply};
+use crate::game::Line;
+use crate::laws::position::Position;
+use crate::laws::ruleset::Rules;
+use crate::publish::{self, Link, Publication};
+use crate::sensing::{Context, Sensing, Timing};
+use crate::trace::{Arming, ClockKind, ClockSide};
+use shakmaty::{Color, Square};
+use std::collections::{BTreeMap, VecDeque};
+
+pub mod alerts;
+mod commands;
+pub mod entry;
+mod output;
+mod table;
+
+pub use board::driver::Watch;
+pub use entry::Entry;
+use entry::{LinkState, What};
+use table::Game;
+
+/// What a session is told once, at its beginning.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub table: String,
+    /// Names the numbering of events; made with the store.
+    pub stream: String,
+    /// Names this run of the daemon.
+    pub boot: String,
+    /// Unix time in milliseconds at monotonic time 0, if it is known.
+    pub wall_offset_ms: i64,
+    pub time_ok: bool,
+    pub timing: Timing,
+    pub games: GameTiming,
+    pub orientation: OrientationSetting,
+    pub white_clock_side: ClockSide,
+    pub arming: Arming,
+    pub clock: ClockKind,
+    /// What every game has unless it is armed otherwise.
+    pub rules: Rules,
+    pub time_control: Option<String>,
+    /// The first game, where one is armed from the start.
+    pub armed: Option<Arm>,
+    pub kings: ResultByKings,
+    pub publish_touches: bool,
+    /// Whether a silent board means anything; on a live board it does.
+    pub watch: Watch,
+    /// Whether the stages are written down, for goldens and bug reports.
+    pub stages: bool,
+}
+
+/// What becomes of a result that the kings show.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ResultByKings {
+    #[default]
+    Accept,
+    Propose,
+}
+
+/// How long things must last between games (defaults; milliseconds).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GameTiming {
+    /// The start array standing still for so long opens a new game.
+    pub array: Millis,
+    /// The same, where a legal first move follows.
+    pub array_before_move: Millis,
+    /// A set-up with all men on the board but not where they belong is told after this time.
+    pub setup_wrong: Millis,
+    /// A clock that stands for so long in a game is told to the operator.
+    pub clock_stopped: Millis,
+}
+
+impl Default for GameTiming {
+    fn default() -> GameTiming {
+        GameTiming {
+            array: 10_000,
+            array_before_move: 2_000,
+            setup_wrong: 5_000,
+            clock_stopped: 60_000,
+        }
+    }
+}
+
+impl Settings {
+    pub fn new(table: impl Into<String>) -> Settings {
+        Settings {
+            table: table.into(),
+            stream: "replay".into(),
+            boot: "replay".into(),
+            wall_offset_ms: 0,
+            time_ok: false,
+            timing: Timing::default(),
+            games: GameTiming::default(),
+            orientation: OrientationSetting::Auto,
+            white_clock_side: ClockSide::Auto,
+            arming: Arming::Auto,
+            clock: ClockKind::Auto,
+            rules: Rules::default(),
+            time_control: None,
+            armed: None,
+            kings: ResultByKings::Accept,
+            publish_touches: false,
+            watch: Watch::Ignore,
+            stages: false,
+        }
+    }
+}
+
+/// One table; see the module's page.
+#[derive(Debug)]
+pub struct Session {
+    driver: Driver,
+    table: Table,
+    entries: VecDeque<Entry>,
+}
+
+/// Everything that follows from the entries.
+#[derive(Debug)]
+struct Table {
+    settings: Settings,
+    now: Millis,
+    // --- the board ---
+    raw: Picture,
+    orientation: Option<publish::Orientation>,
+    orientation_setting: OrientationSetting,
+    link: Link,
+    serial: Option<String>,
+    firmware: Option<String>,
+    battery: Option<u8>,
+    skipped_bytes: u64,
+    // --- play ---
+    sensing: Sensing,
+    clock: clock::Tracker,
+    game: Option<Game>,
+    games: u32,
+    /// Armed for the game after this one.
+    next: Option<Arm>,
+    array: Array,
+    setup_still_since: Millis,
+    setup_judged: bool,
+    // --- what was told ---
+    seq: u64,
+    alerts: BTreeMap<String, alerts::Open>,
+    alerts_made: u32,
+    commands_seen: VecDeque<String>,
+    told_clock: Option<publish::Clock>,
+    told_position: Option<publish::Position>,
+    told_status: Option<publish::BoardStatus>,
+    game_changed: bool,
+    ask_dump: bool,
+    publications: VecDeque<Publication>,
+    replies: VecDeque<(Option<String>, Reply)>,
+    stages: VecDeque<String>,
+}
+
+/// The start array, standing on the board or just left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Array {
+    since: Option<Millis>,
+    /// It stood long enough that a legal first move begins a game.
+    ripe: bool,
+    opened: bool,
+}
+
+impl Session {
+    pub fn new(settings: Settings, now: Millis) -> Session {
+        Session {
+            driver: Driver::new(settings.watch),
+            table: Table::new(settings, now),
+            entries: VecDeque::new(),
+        }
+    }
+
+    /// The session that these entries made; what it published is not published again.
+    pub fn restore(settings: Settings, entries: &[Entry], now: Millis) -> Session {
+        let begun = entries.first().map_or(now, |entry| entry.at.min(now));
+        let mut session = Session::new(settings, begun);
+        for entry in entries {
+            session.table.apply(entry);
+            session.table.forget_output();
+        }
+        session
+    }
+
+    /// The port is open, and the board will be asked what it is.
+    pub fn handle_opened(&mut self, now: Millis) {
+        self.driver.handle_opened(now);
+        self.enter(now, What::Link(LinkState::Up));
+    }
+
+    /// The port is gone.
+    pub fn handle_lost(&mut self, now: Millis) {
+        self.driver.handle_lost();
+        self.enter(now, What::Link(LinkState::Down));
+    }
+
+    pub fn handle_bytes(&mut self, now: Millis, bytes: &[u8]) {
+        self.table.run_until(now);
+        let mut readings = Vec::new();
+        self.driver
+            .handle_bytes(now, bytes, |reading| readings.push(reading));
+        if self.table.link != Link::Ok && !readings.is_empty() {
+            self.enter(now, What::Link(LinkState::Up));
+        }
+        for reading in readings {
+            self.handle_reading(now, reading);
+        }
+        self.table.skipped_bytes = self.driver.skipped_bytes();
+        self.pass_on(now);
+    }
+
+    /// Carries out a command; the answer is polled.
+    pub fn handle_command(&mut self, now: Millis, command: Command) {
+        self.enter(now, What::Command(Box::new(command)));
+    }
+
+    /// Does what is due until `now`.
+    pub fn handle_timeout(&mut self, now: Millis) {
+        self.table.run_until(now);
+        self.driver.handle_timeout(now);
+        if self.driver.is_silent() && self.table.link == Link::Ok {
+            self.enter(now, What::Link(LinkState::Silent));
+        }
+        self.pass_on(now);
+    }
+
+    pub fn poll_timeout(&self) -> Option<Millis> {
+        self.table
+            .next_timer()
+            .into_iter()
+            .chain(self.driver.poll_timeout())
+            .min()
+    }
+
+    /// Bytes for the board.
+    pub fn poll_write(&mut self) -> Option<Vec<u8>> {
+        self.driver.poll_write()
+    }
+
+    pub fn poll_publication(&mut self) -> Option<Publication> {
+        self.table.publications.pop_front()
+    }
+
+    /// An answer, and the topic that it was asked for on.
+    pub fn poll_reply(&mut self) -> Option<(Option<String>, Reply)> {
+        self.table.replies.pop_front()
+    }
+
+    /// An entry of the record, to be kept before anything that follows from it is sent.
+    pub fn poll_entry(&mut self) -> Option<Entry> {
+        self.entries.pop_front()
+    }
+
+    /// A line of the stages, where they are asked for.
+    pub fn poll_stage(&mut self) -> Option<String> {
+        self.table.stages.pop_front()
+    }
+
+    /// Whether the board has left our questions unanswered, so that the port had better be opened anew.
+    pub fn is_silent(&self) -> bool {
+        self.driver.is_silent()
+    }
+
+    /// Bytes of a frame that has not come whole yet. A restart hands them in again, as a port would.
+    pub fn buffered(&self) -> &[u8] {
+        self.driver.buffered()
+    }
+
+    /// Bytes that could not be read.
+    pub fn skipped_bytes(&self) -> u64 {
+        self.driver.skipped_bytes()
+    }
+
+    /// What the wall clock showed at monotonic time 0, once that is known or changes.
+    pub fn set_wall(&mut self, offset_ms: i64, time_ok: bool) {
+        self.table.settings.wall_offset_ms = offset_ms;
+        self.table.settings.time_ok = time_ok;
+    }
+
+    /// All retained publications as they stand, for a broker that may have lost them.
+    pub fn snapshot(&mut self) -> Vec<Publication> {
+        self.table.snapshot()
+    }
+
+    pub fn serial(&self) -> Option<&str> {
+        self.table.serial.as_deref()
+    }
+
+    fn handle_reading(&mut self, now: Millis, reading: Reading) {
+        self.table.stage_input(now, &reading);
+        match reading {
+            Reading::Square { square, contents } => {
+                if self.table.raw.at(square) != Some(contents) {
+                    self.enter(
+                        now,
+                        What::Squares {
+                            changes: vec![(entry::index(square), contents.into())],
+                        },
+                    );
+                }
+            }
+            Reading::Dump(squares) => {
+                let changes: Vec<(u8, entry::Code)> = squares
+                    .iter()
+                    .filter(|(square, contents)| self.table.raw.at(*square) != Some(*contents))
+                    .map(|(square, contents)| (entry::index(*square), (*contents).into()))
+                    .collect();
+                if !changes.is_empty() {
+                    self.enter(now, What::Squares { changes });
+                }
+                if self.table.sensing.awaits_dump() {
+                    self.enter(now, What::Dump);
+                }
+            }
+            Reading::Clock(reading) => {
+                if self.table.takes_clock(now, &reading) {
+                    self.enter(now, What::Clock(reading.into()));
+                }
+            }
+            Reading::Serial(serial) => {
+                // Boards answer both questions; the long number is the one on the label.
+                let known = self.table.serial.as_deref();
+                if known != Some(&serial) && known.is_none_or(|known| known.len() <= serial.len()) {
+                    self.enter(now, What::Serial(serial));
+                }
+            }
+            Reading::Firmware(version) => {
+                if self.table.firmware.as_deref() != Some(&version) {
+                    self.enter(now, What::Firmware(version));
+                }
+            }
+            Reading::Battery(percent) => {
+                if self.table.battery != Some(percent) {
+                    self.enter(now, What::Battery(percent));
+                }
+            }
+            Reading::Other(_) | Reading::Skipped { .. } => {}
+        }
+    }
+
+    fn enter(&mut self, now: Millis, what: What) {
+        let entry = Entry { at: now, what };
+        self.table.apply(&entry);
+        self.entries.push_back(entry);
+        self.pass_on(now);
+    }
+
+    /// The one arrow that runs back: sensing wants the board read anew.
+    fn pass_on(&mut self, now: Millis) {
+        if std::mem::take(&mut self.table.ask_dump) {
+            self.driver.ask_dump(now);
+        }
+    }
+}
+
+impl Table {
+    fn new(settings: Settings, now: Millis) -> Table {
+        let mut table = Table {
+            sensing: Sensing::new(settings.timing),
+            orientation_setting: settings.orientation,
+            next: settings.armed.clone(),
+            settings,
+            now,
+            raw: Picture::default(),
+            orientation: None,
+            link: Link::Missing,
+            serial: None,
+            firmware: None,
+            battery: None,
+            skipped_bytes: 0,
+            clock: clock::Tracker::default(),
+            game: None,
+            games: 0,
+            array: Array::default(),
+            setup_still_since: now,
+            setup_judged: true,
+            seq: 0,
+            alerts: BTreeMap::new(),
+            alerts_made: 0,
+            commands_seen: VecDeque::new(),
+            told_clock: None,
+            told_position: None,
+            told_status: None,
+            game_changed: false,
+            ask_dump: false,
+            publications: VecDeque::new(),
+            replies: VecDeque::new(),
+            stages: VecDeque::new(),
+        };
+        if table.next.is_some() {
+            table.open_game();
+            table.settle();
+        }
+        table
+    }
+
+    /// The fold: what an entry makes of the table.
+    fn apply(&mut self, entry: &Entry) {
+        self.run_until(entry.at);
+        match &entry.what {
+            What::Squares { changes } => self.apply_squares(changes),
+            What::Dump => {
+                let (sensing, cx) = self.sensing();
+                let now = entry.at;
+                sensing.handle_dump(now, &cx);
+            }
+            What::Clock(code) => self.apply_clock((*code).into()),
+            What::Command(command) => self.apply_command(command),
+            What::Link(state) => self.apply_link(*state),
+            What::Serial(serial) => self.serial = Some(serial.clone()),
+            What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
+            What::Battery(percent) => self.battery = Some(*percent),
+        }
+        self.settle();
+    }
+
+    /// Fires everything that is due until `now`, each as of its own deadline.
+    fn run_until(&mut self, now: Millis) {
+        // A timer that does not go off when it fires would spin here; each firing either disarms itself or moves on.
+        let mut spins = 0;
+        while let Some(at) = self.next_timer().filter(|at| *at <= now) {
+            if at > self.now {
+                spins = 0;
+            }
+            spins += 1;
+            if spins > 10_000 {
+                tracing::error!(table = %self.settings.table, at, "a timer does not go off; the table skips it");
+                break;
+            }
+            self.now = self.now.max(at);
+            self.fire();
+            self.settle();
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn fire(&mut self) {
+        let now = self.now;
+        if self.fire_between_games(now) {
+            return;
+        }
+        let (sensing, cx) = self.sensing();
+        let due = sensing.poll_timeout(&cx).is_some_and(|at| at <= now);
+        if due {
+            let name = sensing.handle_timeout(now, &cx);
+            self.stage(|| format!("  timer {name}"));
+        }
+    }
+
+    fn next_timer(&self) -> Option<Millis> {
+        let cx = self.context();
+        self.sensing
+            .poll_timeout(&cx)
+            .into_iter()
+            .chain(self.timers_between_games())
+            .min()
+    }
+
+    /// Takes what sensing has seen into the record, until nothing follows from anything any more.
+    fn settle(&mut self) {
+        let mut rounds = 0;
+        loop {
+            while let Some(observation) = self.sensing.poll_observation() {
+                self.stage(|| format!("  {}", output::observed(&observation)));
+                self.observe(observation);
+            }
+            let now = self.now;
+            let (sensing, cx) = self.sensing();
+            rounds += 1;
+            if rounds > 1_000 || sensing.poll_timeout(&cx).is_none_or(|at| at > now) {
+                break;
+            }
+            let name = sensing.handle_timeout(now, &cx);
+            self.stage(|| format!("  timer {name}"));
+        }
+        self.publish_changes();
+    }
+
+    /// What sensing has to know of the rest.
+    fn context(&self) -> Context<'_> {
+        static NO_LINE: std::sync::LazyLock<Line> =
+            std::sync::LazyLock::new(|| Line::new(Position::initial()));
+        context(&self.settings, self.game.as_ref(), &self.clock, &NO_LINE)
+    }
+
+    fn sensing(&mut self) -> (&mut Sensing, Context<'_>) {
+        static NO_LINE: std::sync::LazyLock<Line> =
+            std::sync::LazyLock::new(|| Line::new(Position::initial()));
+        (
+            &mut self.sensing,
+            context(&self.settings, self.game.as_ref(), &self.clock, &NO_LINE),
+        )
+    }
+
+    fn apply_link(&mut self, state: LinkState) {
+        let before = self.link;
+        self.link = match state {
+            LinkState::Up => Link::Ok,
+            LinkState::Down => Link::Missing,
+            LinkState::Silent => Link::Silent,
+        };
+        if before != self.link {
+            self.tell_link(before);
+        }
+    }
+
+    fn apply_squares(&mut self, changes: &[(u8, entry::Code)]) {
+        let changes: Vec<(Square, Contents)> = changes
+            .iter()
+            .filter_map(|(index, code)| {
+                Some((Square::try_from(u32::from(*index)).ok()?, code.contents()?))
+            })
+            .collect();
+        for (square, contents) in &changes {
+            self.raw.set(*square, *contents);
+        }
+        self.setup_still_since = self.now;
+        self.setup_judged = false;
+        if self.find_orientation() {
+            self.watch_array();
+            return;
+        }
+        let orientation = self.orientation.unwrap_or(publish::Orientation::Normal);
+        let turned: Vec<(Square, Contents)> = changes
+            .iter()
+            .map(|(square, contents)| (board::oriented(*square, orientation), *contents))
+            .collect();
+        self.watch_array();
+        if self.settings.publish_touches {
+            self.tell_touches(&turned);
+        }
+        let now = self.now;
+        let (sensing, cx) = self.sensing();
+        sensing.handle_squares(now, &turned, &cx);
+        self.find_ready();
+    }
+
+    /// Whether a clock reading is for us and says something new.
+    fn takes_clock(&self, now: Millis, reading: &clock::Reading) -> bool {
+        !matches!(self.settings.clock, ClockKind::None | ClockKind::External)
+            && self.clock.is_news(now, reading)
+    }
+
+    /// The wing of White's clock: as set, else at White's left hand on a board that stands right (dgt.md 3.5).
+    fn white_wing(&self) -> Wing {
+        match self.settings.white_clock_side {
+            ClockSide::Left => Wing::Left,
+            ClockSide::Right => Wing::Right,
+            ClockSide::Auto => match self.orientation {
+                Some(publish::Orientation::Rotated) => Wing::Right,
+                _ => Wing::Left,
+            },
+        }
+    }
+
+    fn side(&self, wing: Wing) -> Color {
+        clock::side_of(wing, self.white_wing())
+    }
+}
+
+fn context<'a>(
+    settings: &Settings,
+    game: Option<&'a Game>,
+    clock: &clock::Tracker,
+    none: &'a Line,
+) -> Context<'a> {
+    const SHORT_MS: u64 = 20_000;
+    let Some(game) = game else {
+        return Context {
+            line: none,
+            following: false,
+            has_clock: false,
+            can_dump: false,
+            time_trouble: false,
+        };
+    };
+    let short = |wing: Wing| {
+        clock
+            .display(wing)
+            .is_some_and(|display| display.ms < SHORT_MS)
+    };
+    Context {
+        line: &game.line,
+        following: game.is_followed(),
+        has_clock: game.has_clock,
+        can_dump: settings.watch == Watch::Judge,
+        time_trouble: clock.is_running() && clock.to_move().is_some_and(short),
+    }
+}

@@ -1,0 +1,654 @@
+//! What a table tells: events, snapshots, alerts, and the stages for whoever looks inside.
+
+use super::alerts::{Notice, Open, Place, Source, names};
+use super::{Table, Watch};
+use crate::Millis;
+use crate::board::{Contents, Reading};
+use crate::clock::Wing;
+use crate::game::pgn::{self, PgnTags, Scope};
+use crate::publish::{
+    self, Alert, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason, Envelope, Event,
+    EventKind, Flag, Law, Link, Missing, Phase, Publication, Ready, Running, Severity, Side, Topic,
+};
+use crate::sensing::Observation;
+use serde::Serialize;
+use shakmaty::{Color, Square};
+
+impl Table {
+    /// Wall time as RFC 3339, in UTC.
+    pub(super) fn wall(&self, at: Millis) -> String {
+        let ms = self
+            .settings
+            .wall_offset_ms
+            .saturating_add(i64::try_from(at).unwrap_or(i64::MAX));
+        match jiff::Timestamp::from_millisecond(ms) {
+            Ok(time) => format!("{time:.3}"),
+            Err(_) => "1970-01-01T00:00:00.000Z".into(),
+        }
+    }
+
+    fn envelope(&self) -> Envelope {
+        Envelope {
+            v: publish::VERSION,
+            stream: self.settings.stream.clone(),
+            seq: self.seq,
+            boot: self.settings.boot.clone(),
+            at: self.wall(self.now),
+            mono_ms: self.now,
+            time_ok: self.settings.time_ok,
+        }
+    }
+
+    fn table_name(&self) -> String {
+        self.settings.table.clone()
+    }
+
+    fn publish(&mut self, topic: Topic, payload: &impl Serialize) {
+        // The payloads are plain structs with text keys: they always serialise.
+        if let Ok(text) = serde_json::to_string(payload) {
+            self.publications.push_back(Publication {
+                topic,
+                body: Body::Json(text),
+            });
+        }
+    }
+
+    /// Something happened. Play that nobody armed is not told.
+    pub(super) fn event(&mut self, kind: EventKind) {
+        let game = self.game.as_ref().filter(|game| game.armed);
+        let about_play = !matches!(
+            kind,
+            EventKind::AlertRaised { .. }
+                | EventKind::AlertChanged { .. }
+                | EventKind::AlertClosed { .. }
+                | EventKind::Command { .. }
+        );
+        if about_play && self.game.as_ref().is_some_and(|game| !game.armed) {
+            return;
+        }
+        let (id, rev) = (
+            game.map(|game| game.id.clone()),
+            game.map_or(0, |game| game.rev),
+        );
+        self.seq += 1;
+        let event = Event {
+            envelope: self.envelope(),
+            id: format!("{}-{}", self.settings.stream, self.seq),
+            table: self.table_name(),
+            game: id,
+            rev: if about_play { rev + 1 } else { rev },
+            kind,
+        };
+        self.publish(
+            Topic::Event {
+                table: self.table_name(),
+            },
+            &event,
+        );
+        if about_play {
+            self.changed();
+        }
+    }
+
+    /// A ply of the record as an event.
+    pub(super) fn tell_move(&mut self, ply: usize) {
+        if let Some(index) = ply
+            .checked_sub(1)
+            .filter(|index| *index < self.line().len())
+        {
+            let told = self.move_payload(index);
+            self.event(EventKind::Move(told));
+        }
+    }
+
+    fn move_payload(&self, index: usize) -> publish::Move {
+        let line = self.line();
+        let ply = &line.plies[index];
+        publish::Move {
+            ply: index as u32 + 1,
+            uci: line.uci(index),
+            san: line.san(index),
+            state: ply.state,
+            by: ply.by,
+            clk_ms: ply.clk_ms,
+            emt_ms: ply.emt_ms,
+            doubt: ply.doubt,
+            alternatives: ply.alternatives.clone(),
+        }
+    }
+
+    /// What has changed since the last publication goes out: after the events, the record and its PGN.
+    pub(super) fn publish_changes(&mut self) {
+        if std::mem::take(&mut self.game_changed) {
+            if let Some(game) = &mut self.game {
+                game.rev += 1;
+            }
+            self.publish_game();
+        }
+        self.publish_status();
+    }
+
+    pub(super) fn publish_game(&mut self) {
+        let Some(payload) = self
+            .game_payload()
+            .filter(|_| self.game.as_ref().is_some_and(|game| game.armed))
+        else {
+            return;
+        };
+        let pgn = pgn::write(&payload, &self.pgn_tags(), Scope::Live);
+        self.publish(
+            Topic::Game {
+                table: self.table_name(),
+            },
+            &payload,
+        );
+        self.publications.push_back(Publication {
+            topic: Topic::Pgn {
+                table: self.table_name(),
+            },
+            body: Body::Text(pgn),
+        });
+        self.game_changed = false;
+    }
+
+    pub(super) fn publish_archive(&mut self) {
+        let Some(payload) = self
+            .game_payload()
+            .filter(|_| self.game.as_ref().is_some_and(|game| game.armed))
+        else {
+            return;
+        };
+        let text = pgn::write(&payload, &self.pgn_tags(), Scope::Archive);
+        self.publications.push_back(Publication {
+            topic: Topic::Archive { game: payload.game },
+            body: Body::Text(text),
+        });
+    }
+
+    fn pgn_tags(&self) -> PgnTags {
+        let arm = self.game.as_ref().map(|game| &game.arm);
+        PgnTags {
+            event: arm.and_then(|arm| arm.event.clone()),
+            site: arm.and_then(|arm| arm.site.clone()),
+            // A date that nobody is sure of is none.
+            date: arm
+                .and_then(|arm| arm.date.clone())
+                .or_else(|| (!self.settings.time_ok).then(|| "????.??.??".to_owned())),
+        }
+    }
+
+    fn game_payload(&self) -> Option<publish::Game> {
+        let game = self.game.as_ref()?;
+        let tip = game.line.tip();
+        Some(publish::Game {
+            envelope: self.envelope(),
+            game: game.id.clone(),
+            rev: game.rev,
+            table: self.table_name(),
+            phase: game.phase(),
+            ruleset: game.rules.ruleset.to_string(),
+            variant: game.rules.variant.to_string(),
+            supervised: game.rules.supervised,
+            start_fen: game.line.start.fen(),
+            chess960: game.line.start.castling_mode().is_chess960(),
+            fen: tip.fen(),
+            turn: Side::from(tip.turn()),
+            moves: (0..game.line.len())
+                .map(|index| self.move_payload(index))
+                .collect(),
+            round: game.arm.round.clone(),
+            board: game.arm.board.clone(),
+            white: game.arm.white.clone().unwrap_or_default(),
+            black: game.arm.black.clone().unwrap_or_default(),
+            time_control: game.time_control.clone(),
+            started_at: game.started_at.map(|at| self.wall(at)),
+            last_move_at: game.last_move_at.map(|at| self.wall(at)),
+            ended_at: game.ended_at.map(|at| self.wall(at)),
+            white_clock_ms: game.white_clock_ms,
+            black_clock_ms: game.black_clock_ms,
+            result: game.result.clone(),
+            result_by: game.result_by,
+            result_state: game.result_state,
+            termination: game.termination.clone(),
+            reason: game.reason.clone(),
+            in_sync: self.sensing.is_in_sync(),
+        })
+    }
+
+    pub(super) fn publish_position(&mut self) {
+        let live = self
+            .game
+            .as_ref()
+            .is_none_or(|game| game.ended_at.is_none());
+        if !live && self.told_position.as_ref().is_some_and(|told| !told.live) {
+            return;
+        }
+        let picture = self.sensing.picture();
+        let differing = match &self.game {
+            Some(game) if game.ended_at.is_none() => picture.differing(game.line.tip().board()),
+            _ => shakmaty::Bitboard::EMPTY,
+        };
+        let placement = match &self.game {
+            // The position of the end, whatever is done with the men afterwards.
+            Some(game) if game.ended_at.is_some() => game.line.tip().placement(),
+            _ => picture.placement(),
+        };
+        let payload = publish::Position {
+            envelope: self.envelope(),
+            table: self.table_name(),
+            placement,
+            stable: self.now >= self.sensing.last_change() + self.settings.timing.settle,
+            in_sync: self.sensing.is_in_sync() && differing.is_empty(),
+            differing: names(differing),
+            live,
+        };
+        let same = self.told_position.as_ref().is_some_and(|told| {
+            publish::Position {
+                envelope: told.envelope.clone(),
+                ..payload.clone()
+            } == *told
+        });
+        if !same {
+            self.publish(
+                Topic::Position {
+                    table: self.table_name(),
+                },
+                &payload,
+            );
+            self.told_position = Some(payload);
+        }
+    }
+
+    pub(super) fn publish_clock(&mut self) {
+        let flags = self.flags();
+        let running = match (self.clock.is_running(), self.clock.to_move()) {
+            (true, Some(wing)) => match self.side_of_wing(wing) {
+                Color::White => Running::White,
+                Color::Black => Running::Black,
+            },
+            _ => Running::None,
+        };
+        let has_commands =
+            self.game.as_ref().is_some_and(|game| game.has_clock) && !self.clock.is_attached();
+        let payload = publish::Clock {
+            envelope: self.envelope(),
+            table: self.table_name(),
+            white_ms: self.clock_ms(Color::White),
+            black_ms: self.clock_ms(Color::Black),
+            running,
+            flag: match flags {
+                [true, true] => Flag::Both,
+                [true, false] => Flag::White,
+                [false, true] => Flag::Black,
+                [false, false] => Flag::None,
+            },
+            source: if self.clock.is_attached() {
+                ClockSource::Dgt
+            } else if has_commands {
+                ClockSource::External
+            } else {
+                ClockSource::None
+            },
+            stale: self.link != Link::Ok && self.settings.watch == Watch::Judge,
+        };
+        let same = self.told_clock.as_ref().is_some_and(|told| {
+            publish::Clock {
+                envelope: told.envelope.clone(),
+                ..payload.clone()
+            } == *told
+        });
+        if !same {
+            self.publish(
+                Topic::Clock {
+                    table: self.table_name(),
+                },
+                &payload,
+            );
+            self.told_clock = Some(payload);
+        }
+    }
+
+    fn side_of_wing(&self, wing: Wing) -> Color {
+        crate::clock::side_of(wing, self.white_wing())
+    }
+
+    fn publish_status(&mut self) {
+        let payload = self.status_payload();
+        let same = self.told_status.as_ref().is_some_and(|told| {
+            let comparable = BoardStatus {
+                envelope: told.envelope.clone(),
+                // A count that rises is no news of its own.
+                skipped_bytes: told.skipped_bytes,
+                ..payload.clone()
+            };
+            comparable == *told
+        });
+        if !same {
+            self.publish(
+                Topic::BoardStatus {
+                    table: self.table_name(),
+                },
+                &payload,
+            );
+            self.told_status = Some(payload);
+        }
+    }
+
+    fn status_payload(&self) -> BoardStatus {
+        BoardStatus {
+            envelope: self.envelope(),
+            table: self.table_name(),
+            status: self.link,
+            serial: self.serial.clone(),
+            firmware: self.firmware.clone(),
+            orientation: self.orientation,
+            battery: self.battery,
+            ready: self.ready(),
+            skipped_bytes: self.skipped_bytes,
+        }
+    }
+
+    /// Whether a game can begin. While one is played nothing is lacking but the board.
+    fn ready(&self) -> Ready {
+        let mut missing = Vec::new();
+        let mut squares = Vec::new();
+        if self.link != Link::Ok {
+            missing.push(Missing::Board);
+        }
+        let phase = self.game.as_ref().map(|game| game.phase());
+        if let (Some(game), Some(Phase::Setup)) = (&self.game, phase) {
+            missing.push(Missing::StartArray);
+            let differing = self.sensing.picture().differing(game.line.start.board());
+            if self.raw.is_complete() && differing.count() <= 8 {
+                squares = names(differing);
+            }
+        }
+        if self.orientation.is_none() && matches!(phase, None | Some(Phase::Setup)) {
+            missing.push(Missing::Orientation);
+        }
+        if self.game.as_ref().is_none_or(|game| !game.armed) {
+            missing.push(Missing::Armed);
+        }
+        Ready {
+            ok: missing.is_empty(),
+            missing,
+            squares,
+        }
+    }
+
+    pub(super) fn tell_touches(&mut self, changes: &[(Square, Contents)]) {
+        if self.game.as_ref().is_none_or(|game| !game.is_followed()) {
+            return;
+        }
+        for (square, contents) in changes {
+            let before = self.sensing.picture().at(*square);
+            let letter =
+                |contents: Option<Contents>| contents.and_then(Contents::letter).map(String::from);
+            let square = square.to_string();
+            let kind = if contents.is_empty() {
+                EventKind::Lift {
+                    square,
+                    piece: letter(before),
+                }
+            } else {
+                EventKind::Place {
+                    square,
+                    piece: letter(Some(*contents)),
+                }
+            };
+            self.event(kind);
+        }
+    }
+
+    /// Everything retained, as it stands.
+    pub(super) fn snapshot(&mut self) -> Vec<Publication> {
+        let kept = std::mem::take(&mut self.publications);
+        self.told_position = None;
+        self.told_clock = None;
+        self.told_status = None;
+        let changed = self.game_changed;
+        self.publish_game();
+        self.game_changed = changed;
+        self.publish_position();
+        self.publish_clock();
+        self.publish_status();
+        let open: Vec<Open> = self.alerts.values().cloned().collect();
+        for alert in open {
+            self.publish_alert(&alert.body);
+        }
+        std::mem::replace(&mut self.publications, kept).into()
+    }
+
+    /// What was published while entries were folded that were published before.
+    pub(super) fn forget_output(&mut self) {
+        self.publications.clear();
+        self.replies.clear();
+        self.stages.clear();
+        self.ask_dump = false;
+    }
+
+    // --- alerts ---
+
+    pub(super) fn is_open(&self, source: Source) -> bool {
+        self.alerts.values().any(|open| open.source == source)
+    }
+
+    /// Raises an alert, or changes the one that this source has.
+    pub(super) fn raise(&mut self, source: Source, notice: Notice) {
+        let known = self
+            .alerts
+            .iter()
+            .find(|(_, open)| open.source == source)
+            .map(|(id, open)| (id.clone(), open.body.clone()));
+        let id = match &known {
+            Some((id, _)) => id.clone(),
+            None => {
+                self.alerts_made += 1;
+                format!("a{}", self.alerts_made)
+            }
+        };
+        let tip = self.line().tip();
+        let place = Place {
+            table: self.table_name(),
+            game: self.game.as_ref().map(|game| game.id.clone()),
+            ply: known
+                .as_ref()
+                .map_or(self.line().len() as u32 + 1, |(_, body)| body.ply),
+            move_number: tip.setup().fullmoves.get(),
+            since: known
+                .as_ref()
+                .map_or_else(|| self.wall(self.now), |(_, body)| body.since.clone()),
+            law: self.law(notice.kind),
+        };
+        let mut body = notice.into_body(id.clone(), place);
+        if let Some((_, old)) = &known {
+            body.ack = old.ack.clone();
+            if body == *old {
+                return;
+            }
+            if old.audience != body.audience {
+                let topic = Topic::Alert {
+                    table: self.table_name(),
+                    audience: old.audience,
+                    id: id.clone(),
+                };
+                self.publications.push_back(Publication {
+                    topic,
+                    body: Body::Clear,
+                });
+            }
+        }
+        self.alerts.insert(
+            id,
+            Open {
+                source,
+                body: body.clone(),
+            },
+        );
+        self.event(match known {
+            Some(_) => EventKind::AlertChanged {
+                alert: body.clone(),
+            },
+            None => EventKind::AlertRaised {
+                alert: body.clone(),
+            },
+        });
+        self.publish_alert(&body);
+        let louder = known
+            .is_none_or(|(_, old)| old.severity < body.severity || old.audience != body.audience);
+        if louder && body.audience == Audience::Arbiter && body.severity >= Severity::Warn {
+            self.publications.push_back(Publication {
+                topic: Topic::AlertLine,
+                body: Body::Text(body.text),
+            });
+        }
+    }
+
+    fn law(&self, kind: AlertKind) -> Option<Law> {
+        let rules = self
+            .game
+            .as_ref()
+            .map_or(self.settings.rules, |game| game.rules);
+        let article = rules.article(kind)?;
+        Some(Law {
+            ruleset: rules.ruleset.to_string(),
+            article: article.to_owned(),
+        })
+    }
+
+    pub(super) fn publish_alert(&mut self, body: &publish::AlertBody) {
+        let topic = Topic::Alert {
+            table: self.table_name(),
+            audience: body.audience,
+            id: body.id.clone(),
+        };
+        let alert = Alert {
+            envelope: self.envelope(),
+            alert: body.clone(),
+        };
+        self.publish(topic, &alert);
+    }
+
+    pub(super) fn close_alert(&mut self, source: Source, why: CloseReason) {
+        self.close_alerts(|of| *of == source, why);
+    }
+
+    pub(super) fn close_alerts(&mut self, which: impl Fn(&Source) -> bool, why: CloseReason) {
+        let ids: Vec<String> = self
+            .alerts
+            .iter()
+            .filter(|(_, open)| which(&open.source))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in ids {
+            if let Some(open) = self.alerts.remove(&id) {
+                self.event(EventKind::AlertClosed {
+                    alert: id.clone(),
+                    kind: open.body.kind,
+                    why,
+                });
+                let topic = Topic::Alert {
+                    table: self.table_name(),
+                    audience: open.body.audience,
+                    id,
+                };
+                self.publications.push_back(Publication {
+                    topic,
+                    body: Body::Clear,
+                });
+            }
+        }
+    }
+
+    // --- stages ---
+
+    pub(super) fn stage(&mut self, line: impl FnOnce() -> String) {
+        if self.settings.stages {
+            self.stages.push_back(line());
+        }
+    }
+
+    pub(super) fn stage_input(&mut self, now: Millis, reading: &Reading) {
+        self.stage(|| format!("{} {}", seconds(now), read(reading)));
+    }
+}
+
+/// Seconds with three decimals, as in a trace.
+pub fn seconds(ms: Millis) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000)
+}
+
+/// A frame in words.
+fn read(reading: &Reading) -> String {
+    match reading {
+        Reading::Square { square, contents } => format!("square {square} {contents}"),
+        Reading::Dump(squares) => {
+            let mut picture = crate::board::Picture::default();
+            for (square, contents) in squares.iter() {
+                picture.set(*square, *contents);
+            }
+            format!("dump {}", picture.placement())
+        }
+        Reading::Clock(crate::clock::Reading::Absent) => "clock absent".into(),
+        Reading::Clock(crate::clock::Reading::Times {
+            left,
+            right,
+            running,
+            to_move,
+        }) => {
+            let flag = |display: &crate::clock::Display| if display.flag { " flag" } else { "" };
+            let state = if *running { "runs" } else { "stands" };
+            format!(
+                "clock left {}{} right {}{} {state} {to_move:?}",
+                seconds(left.ms),
+                flag(left),
+                seconds(right.ms),
+                flag(right)
+            )
+        }
+        Reading::Serial(serial) => format!("serial {serial}"),
+        Reading::Firmware(version) => format!("firmware {version}"),
+        Reading::Battery(percent) => format!("battery {percent}"),
+        Reading::Other(what) => format!("other {what}"),
+        Reading::Skipped { bytes, reason } => format!("skipped {bytes}: {reason}"),
+    }
+}
+
+/// An observation in words.
+pub(super) fn observed(observation: &Observation) -> String {
+    match observation {
+        Observation::Moved {
+            keep,
+            moves,
+            why,
+            alternatives,
+        } => {
+            let words: Vec<String> = moves
+                .iter()
+                .map(|seen| shakmaty::uci::UciMove::from_standard(seen.mv).to_string())
+                .collect();
+            let more = if alternatives.len() > 1 {
+                format!(" or {} others", alternatives.len() - 1)
+            } else {
+                String::new()
+            };
+            format!("moved keep {keep} [{}]{more} ({why:?})", words.join(" "))
+        }
+        Observation::Completed { side, by } => format!("completed {side} by {by:?}"),
+        Observation::PressWithoutMove { side } => format!("press without move {side}"),
+        Observation::Fault(fault) => {
+            format!(
+                "fault {} {:?} {:?} {}",
+                fault.id,
+                fault.kind,
+                fault.level,
+                names(fault.squares).join(" ")
+            )
+        }
+        Observation::FaultClosed { id, why } => format!("fault {id} closed {why:?}"),
+        Observation::Sync { in_sync } => format!("in_sync {in_sync}"),
+        Observation::Stable => "stable".into(),
+        Observation::AskDump => "ask for a dump".into(),
+        Observation::ResultSign { result } => format!("result sign {result}"),
+    }
+}
