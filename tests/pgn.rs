@@ -727,7 +727,7 @@ fn fen(position: &Chess, castling: CastlingMode) -> String {
 }
 
 fn scope(index: usize) -> Scope {
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         Scope::Live
     } else {
         Scope::Archive

@@ -116,27 +116,24 @@ fn parts(game: &publish::Game, scope: Scope) -> Vec<Part> {
             Some(uci) => line.displace(uci),
             None => None,
         };
-        let goes_on = next.is_some();
-        if scope == Scope::Archive {
-            part.after = Some(format!(
-                "{}{} {} is no legal move but stands; {}",
-                number,
+        let note = (scope == Scope::Archive).then(|| {
+            format!(
+                "{number}{} {} is no legal move but stands",
                 if color.is_white() { "." } else { "..." },
                 uci.map_or("the next move".to_owned(), |uci| uci.to_string()),
-                if goes_on {
-                    "goes on as the next game"
-                } else {
-                    "the rest cannot be told"
-                },
-            ));
-        }
-        let Some(next) = next else { break };
+            )
+        });
+        let Some(next) = next else {
+            part.after = note.map(|note| note + "; the rest is left out");
+            break;
+        };
         line.setup = next.clone();
         let mut following = Part::new(next);
         if part.plies.is_empty() {
             // A game without moves would only puzzle: the next one takes its place.
-            following.before = part.before.into_iter().chain(part.after).collect();
+            following.before = part.before.into_iter().chain(note).collect();
         } else {
+            part.after = note.map(|note| note + "; see the next game");
             done.push(part);
         }
         part = following;
@@ -183,7 +180,11 @@ impl Line {
                 let zeroing = next.board.occupied().count() != self.setup.board.occupied().count()
                     || next.board.pawns() != self.setup.board.pawns();
                 self.setup = Setup {
-                    halfmoves: if zeroing { 0 } else { halfmoves + 1 },
+                    halfmoves: if zeroing {
+                        0
+                    } else {
+                        halfmoves.saturating_add(1)
+                    },
                     ..next
                 };
                 Some(san.to_owned())
@@ -414,7 +415,10 @@ fn write_tags(
                 (Phase::Playing, Side::Black) => "B",
                 _ => "N",
             };
-            other("ReferenceTime", Some(format!("{running}/{}", envelope.at)));
+            other(
+                "ReferenceTime",
+                value(Some(&format!("{running}/{}", envelope.at))),
+            );
         }
     }
 
@@ -658,7 +662,7 @@ const VALUE: usize = 140;
 
 #[cfg(test)]
 mod tests {
-    use shakmaty::fen::Fen;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::publish::{CompletedBy, Envelope, Game, Player};
@@ -683,7 +687,7 @@ mod tests {
             start_fen: start_fen.into(),
             chess960: false,
             fen: start_fen.into(),
-            turn: if moves.len() % 2 == 0 {
+            turn: if moves.len().is_multiple_of(2) {
                 Side::White
             } else {
                 Side::Black
@@ -895,7 +899,7 @@ mod tests {
         assert_eq!(
             movetext(&text),
             [
-                "5. c3 Ba5 6. b4 Bb6 {7. e1d3 is no legal move but stands; goes on as the next \
+                "5. c3 Ba5 6. b4 Bb6 {7. e1d3 is no legal move but stands; see the next \
                  game} 1-0",
                 "7... O-O 8. Ke2 1-0",
             ]
@@ -920,9 +924,7 @@ mod tests {
         let text = write(&game, &tags(), Scope::Archive);
         assert_eq!(
             movetext(&text),
-            [
-                "{5. f3d4 is no legal move but stands; goes on as the next game} 5... O-O 6. c3 Be7 *"
-            ]
+            ["{5. f3d4 is no legal move but stands} 5... O-O 6. c3 Be7 *"]
         );
     }
 
@@ -948,7 +950,7 @@ mod tests {
         let text = write(&ended(game, "1-0", "normal"), &tags(), Scope::Archive);
         assert_eq!(
             movetext(&text),
-            ["1. e4 {1... d1e8 is no legal move but stands; the rest cannot be told} 1-0"]
+            ["1. e4 {1... d1e8 is no legal move but stands; the rest is left out} 1-0"]
         );
     }
 
@@ -1081,6 +1083,55 @@ mod tests {
         ] {
             let parsed: Fen = fen.parse().expect(fen);
             assert_eq!(super::fen(parsed.as_setup(), CastlingMode::Standard), fen);
+        }
+    }
+
+    proptest! {
+        /// Whatever the fields hold, the text has the shape of PGN and one result.
+        #[test]
+        fn any_text_in_a_field_leaves_the_shape(
+            texts in prop::collection::vec("\\PC{0,30}|[\\x00-\\x7f]{0,30}|[-0-9:.TZ]{0,24}", 12),
+            fen in prop_oneof![Just(ARRAY.to_owned()), Just("k7/8/8/8/8/8/8/7K b - - 4294967295 4294967295".to_owned()), ".{0,60}"],
+            moves in prop::collection::vec(("[a-h][1-8][a-h][1-8][qn]?|.{0,6}", "[A-Ha-h1-8+#=xO-]{0,8}", any::<bool>()), 0..12),
+            chess960: bool,
+            live: bool,
+        ) {
+            let mut game = game(&fen, &moves.iter().map(|(uci, ..)| &uci[..]).collect::<Vec<_>>());
+            for (m, (_, san, illegal)) in game.moves.iter_mut().zip(&moves) {
+                m.san = san.clone();
+                m.doubt = illegal.then_some(Doubt::IllegalAccepted);
+            }
+            game.chess960 = chess960;
+            game.white_clock_ms = Some(u64::MAX);
+            let [event, site, day, round, board, white, black, control, started, result, termination, at]: [String; 12] =
+                texts.try_into().expect("twelve texts");
+            game.round = Some(round);
+            game.board = Some(board);
+            game.white.name = Some(white);
+            game.black.title = Some(black);
+            game.time_control = Some(control);
+            game.started_at = Some(started);
+            game.result = result;
+            game.termination = Some(termination);
+            game.envelope.at = at;
+            let tags = PgnTags { event: Some(event), site: Some(site), date: Some(day) };
+            let scope = if live { Scope::Live } else { Scope::Archive };
+
+            let text = write(&game, &tags, scope);
+            for (index, block) in text.trim_end().split("\n\n").enumerate() {
+                for line in block.lines() {
+                    if index % 2 == 0 {
+                        prop_assert!(line.starts_with('[') && line.ends_with("\"]"), "{}", line);
+                        prop_assert_eq!(line.matches('"').count(), 2);
+                    } else {
+                        prop_assert!(!line.starts_with('[') && line.chars().count() < LINE, "{}", line);
+                        prop_assert_eq!(line.matches('{').count(), line.matches('}').count());
+                    }
+                }
+                if index % 2 == 1 {
+                    prop_assert!(block.ends_with(super::result(&game)));
+                }
+            }
         }
     }
 }
