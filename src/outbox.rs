@@ -105,6 +105,9 @@ pub trait Outbox {
     /// The oldest entry that is not in flight.
     fn next_unsent(&self) -> Option<(Tag, &Message)>;
 
+    /// An entry that waits or is in flight.
+    fn message(&self, tag: Tag) -> Option<&Message>;
+
     /// Whether an entry of this topic waits or is in flight.
     fn holds(&self, topic: &str) -> bool;
 
@@ -342,6 +345,10 @@ impl Outbox for MemoryOutbox {
     fn next_unsent(&self) -> Option<(Tag, &Message)> {
         let entry = self.entries.iter().find(|e| !e.in_flight)?;
         Some((entry.tag, &entry.message))
+    }
+
+    fn message(&self, tag: Tag) -> Option<&Message> {
+        self.position(tag).map(|at| &self.entries[at].message)
     }
 
     fn holds(&self, topic: &str) -> bool {
