@@ -1127,13 +1127,11 @@ impl Loss {
             StateError::ServerDisconnect { reason_code, .. } => {
                 from_disconnect(*reason_code, client_id)
             }
-            // The acknowledgement of a message that the broker finds too large has a code that the standard does not
-            // know there, and the transport stumbles over it.
-            StateError::Deserialization(CodecError::InvalidReason(code)) => Loss {
+            // Mosquitto acknowledges a message that it finds too large with a reason that the standard does not know
+            // there (0x95), and the transport stumbles over it.
+            StateError::Deserialization(CodecError::InvalidConnectReturnCode(code)) => Loss {
                 by_message: true,
-                ..Loss::of(&format!(
-                    "the broker answered a message with reason {code:#04x}"
-                ))
+                ..Loss::of(&format!("the broker answered with reason {code:#04x}"))
             },
             StateError::OutgoingPacketTooLarge { .. } => Loss {
                 by_message: true,
