@@ -283,6 +283,31 @@ async fn a_message_that_kills_the_connection_is_set_aside() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_may_come_back_with_a_narrower_window() {
+    let Some(mut broker) = Mosquitto::start() else {
+        return;
+    };
+    let mut settings = settings(broker.port);
+    settings.window = 16;
+    let Connection { mqtt, .. } = start_with(settings);
+    // So many that the packet ids stand above what the broker allows later.
+    for number in 0..15 {
+        publish(&mqtt, event(number));
+    }
+    until_sent(&mqtt).await;
+    broker.configure("max_inflight_messages 2");
+    broker.restart();
+    until(&mqtt, "lost", |s| s.link != Link::Connected).await;
+    for number in 15..100 {
+        publish(&mqtt, event(number));
+    }
+    until_sent(&mqtt).await;
+    assert_eq!(mqtt.shutdown(Duration::from_secs(3)).await, 0);
+    let log = broker.log();
+    assert!(!log.contains("protocol error"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_large_a_message_is_refused_before_the_outbox() {
     let Some(broker) = Mosquitto::start() else {
         return;

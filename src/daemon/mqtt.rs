@@ -1028,6 +1028,10 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
                     since = Some(Instant::now());
                     reporter.connected();
                 }
+                if since.is_some_and(|since: Instant| since.elapsed() >= LASTED) {
+                    reporter.steady();
+                    backoff.reset();
+                }
                 let (step, keep_alive) = {
                     let mut driver = shared.lock();
                     (driver.handle_event(event), driver.settings.keep_alive)
@@ -1052,10 +1056,7 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
         if shared.lock().handle_loss(&mut eventloop, &loss) {
             break;
         }
-        reporter.lost(&loss);
-        if since.take().is_some_and(|since| since.elapsed() >= LASTED) {
-            backoff.reset();
-        }
+        reporter.lost(&loss, since.take().is_some());
         sleep(backoff.step()).await;
     }
     // The socket closes before anyone is told.
@@ -1189,8 +1190,12 @@ fn advice(code: ConnectReturnCode) -> String {
 struct Reporter {
     broker: String,
     client_id: String,
-    last: Option<String>,
-    down: Instant,
+    /// Causes that were told since the last steady connection.
+    told: BTreeSet<String>,
+    /// Since when there has been no steady connection.
+    down: Option<Instant>,
+    /// Connections that come and go for a known cause are not worth a line each.
+    is_hushed: bool,
     is_loud: bool,
 }
 
@@ -1199,42 +1204,50 @@ impl Reporter {
         Reporter {
             broker: format!("{}:{}", settings.host, settings.port),
             client_id,
-            last: None,
-            down: Instant::now(),
+            told: BTreeSet::new(),
+            down: None,
+            is_hushed: false,
             is_loud: false,
         }
     }
 
-    fn connected(&mut self) {
-        match self.last.take() {
-            Some(_) => info!(
-                "connected to the broker at {} after {} s",
-                self.broker,
-                self.down.elapsed().as_secs()
+    fn connected(&self) {
+        let broker = &self.broker;
+        match self.down {
+            _ if self.is_hushed => debug!("connected to the broker at {broker}"),
+            Some(down) => info!(
+                "connected to the broker at {broker} after {} s",
+                down.elapsed().as_secs()
             ),
-            None => info!("connected to the broker at {}", self.broker),
+            None => info!("connected to the broker at {broker}"),
         }
+    }
+
+    /// The connection has lasted.
+    fn steady(&mut self) {
+        if std::mem::take(&mut self.is_hushed) {
+            info!("the connection to the broker at {} holds", self.broker);
+        }
+        self.told.clear();
+        self.down = None;
         self.is_loud = false;
     }
 
-    fn lost(&mut self, loss: &Loss) {
-        if self.last.is_none() {
-            self.down = Instant::now();
+    fn lost(&mut self, loss: &Loss, was_connected: bool) {
+        let broker = &self.broker;
+        let reason = &loss.reason;
+        let down = self.down.get_or_insert_with(Instant::now).elapsed();
+        if self.told.insert(reason.clone()) {
+            self.is_hushed = false;
+            warn!("no connection to the broker at {broker}: {reason}; trying again");
+        } else if was_connected {
+            self.is_hushed = true;
         }
-        if self.last.as_ref() != Some(&loss.reason) {
-            warn!(
-                "no connection to the broker at {}: {}; trying again",
-                self.broker, loss.reason
-            );
-            self.last = Some(loss.reason.clone());
-        }
-        if !self.is_loud && self.down.elapsed() >= LOUD_AFTER {
+        if !self.is_loud && down >= LOUD_AFTER {
             self.is_loud = true;
             error!(
-                "the broker at {} has been away for {} minutes: {}. What happens is kept and sent later",
-                self.broker,
-                self.down.elapsed().as_secs() / 60,
-                loss.reason
+                "no steady connection to the broker at {broker} for {} minutes: {reason}. What happens is kept and sent later",
+                down.as_secs() / 60
             );
         }
     }
@@ -1278,4 +1291,49 @@ fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_never_share_an_id_and_a_node_keeps_its_own() {
+        let id = |node: &str| Settings::node("localhost", 1883, "open", node).client_id();
+        let reader = || Settings::reader("localhost", 1883, "open", "watch").client_id();
+        assert_ne!(id("pi07"), id("pi08"));
+        assert_ne!(reader(), reader());
+        if std::fs::read_to_string("/etc/machine-id").is_ok_and(|id| !id.trim().is_empty()) {
+            assert_eq!(id("pi07"), id("pi07"));
+        }
+    }
+
+    #[test]
+    fn packet_sizes_are_never_underestimated() {
+        for length in [0, 100, 20_000, 200_000] {
+            let mut publish = Publish::new("a/b", QoS::AtLeastOnce, vec![0; length], None);
+            publish.pkid = 1;
+            assert!(publish.size() <= packet_size(3, length));
+        }
+    }
+
+    #[test]
+    fn only_a_message_is_blamed_for_what_a_message_did() {
+        let loss = |error| Loss::from_state(&error, "id");
+        let disconnect = |reason_code| StateError::ServerDisconnect {
+            reason_code,
+            reason_string: None,
+        };
+        assert!(loss(disconnect(DisconnectReasonCode::PacketTooLarge)).by_message);
+        for innocent in [
+            disconnect(DisconnectReasonCode::ServerShuttingDown),
+            disconnect(DisconnectReasonCode::SessionTakenOver),
+            StateError::ConnectionAborted,
+            StateError::AwaitPingResp,
+            StateError::Io(io::ErrorKind::ConnectionReset.into()),
+        ] {
+            let loss = loss(innocent);
+            assert!(!loss.by_message, "{}", loss.reason);
+        }
+    }
 }
