@@ -1,1 +1,4 @@
-//!
+//! All input and output of `run`.
+
+pub mod backoff;
+pub mod mqtt;

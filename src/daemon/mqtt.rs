@@ -1,0 +1,1339 @@
+//! The connection to the broker: at least once, in order, whatever the broker or the network does.
+//!
+//! `rumqttc` is a bare transport here. On a reconnect it loses, repeats or reorders what it was sending, so the outbox
+//! owns every message until its acknowledgement, and after each break the transport is emptied and the outbox sent again
+//! from the oldest entry. All MQTT types stay in this file.
+//!
+//! [`connect`] gives a cloneable stub, the messages that arrive, and the task that polls the transport. That task does
+//! nothing else, because polling cannot be cancelled without losing packets; whoever appends feeds the transport himself,
+//! under the same lock, never waiting.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use rumqttc::Outgoing;
+use rumqttc::v5::mqttbytes::v5::{
+    ConnAck, ConnectReturnCode, DisconnectReasonCode, Filter, LastWill, Packet, PubAck,
+    PubAckReason, Publish, RetainForwardRule, SubAck, SubscribeReasonCode,
+};
+use rumqttc::v5::mqttbytes::{Error as CodecError, QoS};
+use rumqttc::v5::{
+    AsyncClient, ConnectionError, Event, EventLoop, MqttOptions, MqttState, StateError,
+};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tracing::{debug, error, info, warn};
+
+use super::backoff::Backoff;
+use crate::outbox::{Message, NotKept, Outbox, Refusal, Tag};
+use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
+
+/// How the broker is reached, and what this client is to it.
+#[derive(Clone)]
+pub struct Settings {
+    pub host: String,
+    pub port: u16,
+    pub username: Option<String>,
+    pub password: Option<String>,
+    /// First levels of every topic.
+    pub base: String,
+    pub event: String,
+    pub node: String,
+    /// Names this run of the daemon in the node's status.
+    pub boot: String,
+    /// A dead broker is noticed after twice this.
+    pub keep_alive: Duration,
+    /// Messages that may be unacknowledged at a time, 1 to 16. With 1 the order holds even over a reconnect.
+    pub window: u16,
+    /// MQTT version; only 5 so far.
+    pub version: u8,
+    /// Else made of the node's name and the machine's id.
+    pub client_id: Option<String>,
+    /// Filters below `{base}/{event}/`.
+    pub subscriptions: Vec<String>,
+    /// Whether this client is the node `node`: it then says so in the node's retained status, has a last will there, and
+    /// empties the node's alerts that nobody closed. A mere reader does none of it.
+    pub is_node: bool,
+}
+
+impl Settings {
+    /// A node that takes its commands and its tables' pairings.
+    pub fn node(host: &str, port: u16, event: &str, node: &str) -> Self {
+        Settings {
+            subscriptions: vec![format!("cmd/{node}/#"), "core/table/+".to_owned()],
+            is_node: true,
+            ..Settings::reader(host, port, event, node)
+        }
+    }
+
+    /// A client that watches, with no subscriptions yet.
+    pub fn reader(host: &str, port: u16, event: &str, name: &str) -> Self {
+        Settings {
+            host: host.to_owned(),
+            port,
+            username: None,
+            password: None,
+            base: "jadoube/v1".to_owned(),
+            event: event.to_owned(),
+            node: name.to_owned(),
+            boot: String::new(),
+            keep_alive: Duration::from_secs(5),
+            window: 1,
+            version: 5,
+            client_id: None,
+            subscriptions: Vec::new(),
+            is_node: false,
+        }
+    }
+
+    /// What all topics of this event begin with.
+    pub fn prefix(&self) -> String {
+        format!("{}/{}/", self.base, self.event)
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        if self.version != 5 {
+            return Err(SettingsError::Version(self.version));
+        }
+        if self.host.is_empty() {
+            return Err(SettingsError::Host);
+        }
+        if !(1..=MOST_WINDOW).contains(&self.window) {
+            return Err(SettingsError::Window(self.window));
+        }
+        if !(5..=60).contains(&self.keep_alive.as_secs()) {
+            return Err(SettingsError::KeepAlive(self.keep_alive));
+        }
+        for name in [&self.base, &self.event, &self.node] {
+            let wild = self.is_node && !is_topic(name);
+            if name.is_empty() || wild || name.starts_with('/') || name.ends_with('/') {
+                return Err(SettingsError::Name(name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn client_id(&self) -> String {
+        if let Some(id) = &self.client_id {
+            return id.clone();
+        }
+        // A node keeps its id over a restart: the broker then ends the old connection, with its last will, before it
+        // greets the new one. With a new id the old will could come later and say offline of a node that is back.
+        let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        let mark = match machine.trim() {
+            id if self.is_node && !id.is_empty() => fnv1a(&format!("{id} {}", self.prefix())),
+            _ => fastrand::u64(..),
+        };
+        format!("jadoube-{}-{:012x}", self.node, mark >> 16)
+    }
+}
+
+/// Settings that cannot work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    #[error("mqtt version {0} is not supported yet: use version = 5")]
+    Version(u8),
+    #[error("the broker's host is empty: give url = \"mqtt://HOST:1883\"")]
+    Host,
+    #[error("mqtt window {0} is out of range: use 1 to {MOST_WINDOW}")]
+    Window(u16),
+    #[error("mqtt keep alive of {0:?} is out of range: use 5 to 60 seconds")]
+    KeepAlive(Duration),
+    #[error("\"{0}\" cannot be part of a topic: use a to z, 0 to 9 and -")]
+    Name(String),
+}
+
+/// A message that arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incoming {
+    /// The whole topic; [`Mqtt::below`] takes the prefix off.
+    pub topic: String,
+    pub payload: Vec<u8>,
+    /// Whether its publisher asked the broker to keep it, or it was kept: it may be old.
+    pub retain: bool,
+}
+
+/// How the connection is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Link {
+    /// The first try is under way.
+    #[default]
+    Connecting,
+    Connected,
+    /// Another try follows by itself.
+    Disconnected {
+        reason: String,
+    },
+    /// The broker answered and said no. Another try follows, but only a person can help.
+    Refused {
+        reason: String,
+    },
+    /// Shut down.
+    Closed,
+}
+
+/// What is known about the connection and the queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Status {
+    pub link: Link,
+    /// Messages that the broker has not acknowledged.
+    pub queued: usize,
+    /// Messages that were given up for lack of room.
+    pub dropped: u64,
+    /// Messages that the broker refuses.
+    pub parked: usize,
+    /// Why the broker refused the last message that it refused; none once it takes messages again and none is parked.
+    pub refused: Option<String>,
+    /// Incoming messages that nobody fetched in time.
+    pub flooded: u64,
+}
+
+/// Why a message was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotSent {
+    #[error("\"{0}\" is no topic")]
+    Topic(String),
+    #[error(transparent)]
+    Outbox(#[from] NotKept),
+    #[error("the connection is shut down")]
+    Closed,
+}
+
+/// What [`connect`] returns.
+pub struct Connection {
+    pub mqtt: Mqtt,
+    pub incoming: mpsc::Receiver<Incoming>,
+    /// Ends after [`Mqtt::shutdown`]; aborting it is as if the process were killed.
+    pub task: JoinHandle<()>,
+}
+
+/// Starts to connect, and goes on until [`Mqtt::shutdown`]. Must be called inside a runtime.
+pub fn connect(
+    settings: Settings,
+    outbox: impl Outbox + Send + 'static,
+) -> Result<Connection, SettingsError> {
+    settings.check()?;
+    let options = options(&settings);
+    let client_id = options.client_id();
+    let (client, eventloop) = AsyncClient::new(options, REQUESTS);
+    let (incoming_in, incoming) = mpsc::channel(INCOMING);
+    let prefix = settings.prefix();
+    let driver = Driver {
+        status_topic: settings
+            .is_node
+            .then(|| format!("{prefix}edge/{}/status", settings.node)),
+        alert_prefix: settings
+            .is_node
+            .then(|| format!("{prefix}edge/{}/board/", settings.node)),
+        prefix,
+        outbox: Box::new(outbox),
+        client,
+        incoming: incoming_in,
+        status: watch::Sender::new(Status::default()),
+        link: Link::Connecting,
+        window: settings.window.into(),
+        packet_limit: usize::MAX,
+        handed: VecDeque::new(),
+        in_flight: VecDeque::new(),
+        loose: 0,
+        retained: BTreeMap::new(),
+        once: VecDeque::new(),
+        again: VecDeque::new(),
+        later: VecDeque::new(),
+        paused: false,
+        refusals: Backoff::new(REFUSAL_WAIT, REFUSAL_WAIT * 4),
+        refused: None,
+        noted: BTreeSet::new(),
+        pings: 0,
+        stale: Stale::Held(BTreeSet::new()),
+        flooded: 0,
+        ending: Ending::No,
+        settings: settings.clone(),
+    };
+    let shared = Arc::new(Shared {
+        driver: Mutex::new(driver),
+    });
+    let reporter = Reporter::new(&settings, client_id);
+    let task = tokio::spawn(run(shared.clone(), eventloop, reporter));
+    let mqtt = Mqtt {
+        shared,
+        task: task.abort_handle(),
+    };
+    Ok(Connection {
+        mqtt,
+        incoming,
+        task,
+    })
+}
+
+/// The stub through which the rest of the daemon speaks to the broker. Nothing here waits for the network but `shutdown`.
+#[derive(Clone)]
+pub struct Mqtt {
+    shared: Arc<Shared>,
+    task: AbortHandle,
+}
+
+impl Mqtt {
+    /// Publishes below `{base}/{event}/`, as this node.
+    pub fn publish(&self, publication: &Publication) -> Result<(), NotSent> {
+        let mut driver = self.shared.lock();
+        let topic = publication.topic.path(&driver.settings.node);
+        let message = Message {
+            topic: format!("{}{topic}", driver.prefix),
+            payload: publication.body.as_bytes().to_vec(),
+            retain: publication.topic.retain(),
+            qos: publication.topic.qos(),
+            delivery: publication.topic.delivery(),
+        };
+        driver.send(message)
+    }
+
+    /// Publishes under any topic, for replies.
+    pub fn send(&self, message: Message) -> Result<(), NotSent> {
+        self.shared.lock().send(message)
+    }
+
+    /// Says that all alerts which are open have been published: from now on every other retained alert of this node is
+    /// stale, left over from an earlier run, and is emptied. Those seen so far are emptied now.
+    pub fn sweep_alerts(&self) {
+        self.shared.lock().sweep_alerts();
+    }
+
+    /// Offers parked messages to the broker once more, after a person removed the cause. Says how many.
+    pub fn release_parked(&self) -> usize {
+        let mut driver = self.shared.lock();
+        let released = driver.outbox.release_parked();
+        driver.feed();
+        driver.report();
+        released
+    }
+
+    /// Publishes the node's retained `offline` once all else is acknowledged, or most of the time is over, and ends. Says
+    /// what was left unacknowledged. Where even `offline` finds no way, the connection is cut instead, so that the broker
+    /// publishes the last will.
+    pub async fn shutdown(&self, within: Duration) -> usize {
+        let deadline = Instant::now() + within;
+        let mut status = {
+            let mut driver = self.shared.lock();
+            driver.ending = driver.ending.max(Ending::Draining);
+            driver.status.subscribe()
+        };
+        let drained = status.wait_for(|s| s.queued == 0 || s.link != Link::Connected);
+        let _ = timeout(within * 2 / 3, drained).await;
+        {
+            let mut driver = self.shared.lock();
+            driver.ending = driver.ending.max(Ending::Farewell);
+            driver.feed();
+            driver.report();
+        }
+        // Without a connection there is nobody to say farewell to, and the last will has been or will be published.
+        let ended = status.wait_for(|s| s.link != Link::Connected);
+        let _ = timeout_at(deadline, ended).await;
+        self.task.abort();
+        let mut driver = self.shared.lock();
+        driver.link = Link::Closed;
+        driver.ending = Ending::Done;
+        driver.report();
+        driver.outbox.len()
+    }
+
+    pub fn status(&self) -> watch::Receiver<Status> {
+        self.shared.lock().status.subscribe()
+    }
+
+    /// The part of a topic below `{base}/{event}/`.
+    pub fn below<'a>(&self, topic: &'a str) -> Option<&'a str> {
+        topic.strip_prefix(self.shared.lock().prefix.as_str())
+    }
+}
+
+/// The packet limit that we tell the broker, and the largest packet that we send.
+const PACKET: u32 = 256 * 1024;
+const CONNECT_WAIT: Duration = Duration::from_secs(5);
+/// More than `MOST_WINDOW` and the subscriptions, which take packet ids from the same counter.
+const INFLIGHT: u16 = 32;
+const MOST_WINDOW: u16 = 16;
+/// More than the window, the subscriptions and `LOOSE`, so that the transport always takes what it is given.
+const REQUESTS: usize = 64;
+/// Unsent messages of quality 0 beyond which further ones are dropped.
+const LOOSE: usize = 16;
+const INCOMING: usize = 64;
+/// Retained topics under which one thing is said once; the newest so many are said again to a broker that lost them.
+const ONCE: usize = 256;
+/// Stale alerts that are remembered before `sweep_alerts`.
+const HELD: usize = 1000;
+/// So often may a retained value end the connection before it is no longer said again.
+const RETAINED_REFUSALS: u32 = 3;
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const MOST_WAIT: Duration = Duration::from_secs(30);
+const REFUSAL_WAIT: Duration = Duration::from_millis(500);
+/// A connection that lasted so long was a success: the next wait is short again.
+const LASTED: Duration = Duration::from_secs(10);
+const LOUD_AFTER: Duration = Duration::from_secs(300);
+/// Keep alive periods without an acknowledgement, while the broker answers pings, after which we connect anew.
+const SILENT_PINGS: u32 = 3;
+
+struct Shared {
+    driver: Mutex<Driver>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Driver> {
+        // Every change of the driver is complete before anything that can panic.
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Everything but the transport itself, behind one lock that is never held while waiting.
+struct Driver {
+    settings: Settings,
+    prefix: String,
+    status_topic: Option<String>,
+    alert_prefix: Option<String>,
+    outbox: Box<dyn Outbox + Send>,
+    client: AsyncClient,
+    incoming: mpsc::Sender<Incoming>,
+    status: watch::Sender<Status>,
+    link: Link,
+    window: usize,
+    /// The broker's.
+    packet_limit: usize,
+    /// Given to the transport, without a packet id as yet. The transport names the ids in the same order.
+    handed: VecDeque<Ticket>,
+    in_flight: VecDeque<(u16, Ticket)>,
+    /// Messages of quality 0 that the transport has not written yet.
+    loose: usize,
+    /// What we said last under each retained topic.
+    retained: BTreeMap<String, Retained>,
+    /// Those of `retained` that are said once, oldest first.
+    once: VecDeque<String>,
+    /// Retained topics to be said again on this connection: before the outbox, and after it.
+    again: VecDeque<String>,
+    later: VecDeque<String>,
+    /// After a refusal, until a timer has run.
+    paused: bool,
+    refusals: Backoff,
+    refused: Option<String>,
+    /// Refusals that were logged on this connection.
+    noted: BTreeSet<String>,
+    /// Pings since the last acknowledgement that we wait for.
+    pings: u32,
+    stale: Stale,
+    flooded: u64,
+    ending: Ending,
+}
+
+/// Stands for one publish of quality 1 inside the transport.
+#[derive(Debug, Clone, PartialEq)]
+enum Ticket {
+    Entry(Tag),
+    Retained(String),
+    Farewell,
+}
+
+struct Retained {
+    payload: Vec<u8>,
+    delivery: Delivery,
+    refusals: u32,
+}
+
+/// Retained alerts at the broker that this run did not publish.
+enum Stale {
+    /// It is not known yet which alerts are open.
+    Held(BTreeSet<String>),
+    Swept,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    No,
+    /// Nothing new is taken.
+    Draining,
+    /// Only the farewell is still to be sent.
+    Farewell,
+    FarewellSent,
+    Disconnecting,
+    Done,
+}
+
+/// What the poll task does after an event.
+enum Step {
+    Go,
+    /// Let the driver rest from what the broker refuses.
+    Pause(Duration),
+    Abandon(&'static str),
+    Stop,
+}
+
+impl Driver {
+    fn send(&mut self, message: Message) -> Result<(), NotSent> {
+        if self.ending != Ending::No {
+            return Err(NotSent::Closed);
+        }
+        if !is_topic(&message.topic) {
+            return Err(NotSent::Topic(message.topic));
+        }
+        let size = packet_size(message.topic.len(), message.payload.len());
+        let most = PACKET as usize;
+        if size > most {
+            let topic = message.topic;
+            return Err(NotKept::TooLarge { topic, size, most }.into());
+        }
+        if message.qos == 0 || message.delivery == Delivery::BestEffort {
+            self.send_loose(message, size);
+            return Ok(());
+        }
+        let kept = message.retain.then(|| {
+            let Message {
+                topic,
+                payload,
+                delivery,
+                ..
+            } = message.clone();
+            (topic, payload, delivery)
+        });
+        let taken = self.outbox.append(message);
+        if let Some((topic, payload, delivery)) = kept
+            && !matches!(taken, Err(NotKept::TooLarge { .. }))
+        {
+            self.remember(topic, payload, delivery);
+        }
+        self.feed();
+        self.report();
+        taken?;
+        Ok(())
+    }
+
+    fn sweep_alerts(&mut self) {
+        if let Stale::Held(topics) = std::mem::replace(&mut self.stale, Stale::Swept) {
+            for topic in topics {
+                self.empty_if_stale(topic);
+            }
+        }
+        self.feed();
+        self.report();
+    }
+
+    /// Gives the transport what it may have: as many as the window allows, in order.
+    fn feed(&mut self) {
+        while self.link == Link::Connected && self.outstanding() < self.window {
+            let Some((ticket, topic, payload, retain)) = self.next_to_send() else {
+                return;
+            };
+            let tag = match ticket {
+                Ticket::Entry(tag) => Some(tag),
+                _ => None,
+            };
+            match self
+                .client
+                .try_publish(topic, QoS::AtLeastOnce, retain, payload)
+            {
+                Ok(()) => {
+                    self.handed.push_back(ticket);
+                    if let Some(tag) = tag {
+                        self.outbox.sent(tag);
+                    }
+                }
+                Err(cause) => {
+                    // Only with a full channel, and then the next event feeds again.
+                    debug!(%cause, "the transport takes nothing");
+                    match ticket {
+                        Ticket::Retained(topic) => self.again.push_front(topic),
+                        Ticket::Farewell => self.ending = Ending::Farewell,
+                        Ticket::Entry(_) => {}
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn next_to_send(&mut self) -> Option<(Ticket, String, Vec<u8>, bool)> {
+        if self.ending >= Ending::Farewell {
+            return self.farewell();
+        }
+        if let Some(next) = self.next_retained(|driver| driver.again.pop_front()) {
+            return Some(next);
+        }
+        while !self.paused {
+            let Some((tag, message)) = self.outbox.next_unsent() else {
+                break;
+            };
+            let size = packet_size(message.topic.len(), message.payload.len());
+            if size <= self.packet_limit {
+                let (topic, payload) = (message.topic.clone(), message.payload.clone());
+                return Some((Ticket::Entry(tag), topic, payload, message.retain));
+            }
+            let topic = message.topic.clone();
+            let limit = self.packet_limit;
+            let reason = format!("{size} bytes are more than the broker's limit of {limit}");
+            self.outbox.park(tag, &reason);
+            self.note_refusal(&topic, &reason, true);
+        }
+        if self.outbox.is_empty() {
+            return self.next_retained(|driver| driver.later.pop_front());
+        }
+        None
+    }
+
+    /// A retained value to say again, unless a newer one waits: the older one must never follow it.
+    fn next_retained(
+        &mut self,
+        pop: impl Fn(&mut Driver) -> Option<String>,
+    ) -> Option<(Ticket, String, Vec<u8>, bool)> {
+        while let Some(topic) = pop(self) {
+            if self.outbox.holds(&topic) {
+                continue;
+            }
+            let payload = if self.status_topic.as_ref() == Some(&topic) {
+                self.settings.status(Online::Online)
+            } else if let Some(kept) = self.retained.get(&topic) {
+                kept.payload.clone()
+            } else {
+                continue;
+            };
+            if packet_size(topic.len(), payload.len()) <= self.packet_limit {
+                return Some((Ticket::Retained(topic.clone()), topic, payload, true));
+            }
+        }
+        None
+    }
+
+    fn farewell(&mut self) -> Option<(Ticket, String, Vec<u8>, bool)> {
+        if self.ending != Ending::Farewell {
+            return None;
+        }
+        let Some(topic) = self.status_topic.clone() else {
+            self.disconnect();
+            return None;
+        };
+        self.ending = Ending::FarewellSent;
+        let payload = self.settings.status(Online::Offline);
+        Some((Ticket::Farewell, topic, payload, true))
+    }
+
+    fn disconnect(&mut self) {
+        self.ending = Ending::Disconnecting;
+        if let Err(cause) = self.client.try_disconnect() {
+            debug!(%cause, "the transport takes no farewell");
+        }
+    }
+
+    fn send_loose(&mut self, message: Message, size: usize) {
+        if self.link != Link::Connected || self.loose >= LOOSE || size > self.packet_limit {
+            return;
+        }
+        let Message {
+            topic,
+            payload,
+            retain,
+            ..
+        } = message;
+        let taken = self
+            .client
+            .try_publish(topic, QoS::AtMostOnce, retain, payload);
+        if taken.is_ok() {
+            self.loose += 1;
+        }
+    }
+
+    fn remember(&mut self, topic: String, payload: Vec<u8>, delivery: Delivery) {
+        if payload.is_empty() && self.is_alert(&topic) {
+            // If the broker loses the emptying, the alert comes back to us as a stale one.
+            self.retained.remove(&topic);
+            return;
+        }
+        let kept = Retained {
+            payload,
+            delivery,
+            refusals: 0,
+        };
+        let is_new = self.retained.insert(topic.clone(), kept).is_none();
+        if is_new && delivery == Delivery::Each {
+            self.once.push_back(topic);
+            if self.once.len() > ONCE
+                && let Some(oldest) = self.once.pop_front()
+            {
+                self.retained.remove(&oldest);
+            }
+        }
+    }
+
+    fn handle_event(&mut self, event: Event) -> Step {
+        let step = match event {
+            Event::Incoming(Packet::ConnAck(connack)) => {
+                self.handle_connack(&connack);
+                Step::Go
+            }
+            Event::Incoming(Packet::PubAck(puback)) => self.handle_puback(&puback),
+            Event::Incoming(Packet::Publish(publish)) => {
+                self.handle_publish(publish);
+                Step::Go
+            }
+            Event::Incoming(Packet::SubAck(suback)) => {
+                self.handle_suback(&suback);
+                Step::Go
+            }
+            Event::Outgoing(Outgoing::Publish(0)) => {
+                self.loose = self.loose.saturating_sub(1);
+                Step::Go
+            }
+            Event::Outgoing(Outgoing::Publish(id)) => {
+                if let Some(ticket) = self.handed.pop_front() {
+                    self.in_flight.push_back((id, ticket));
+                }
+                Step::Go
+            }
+            Event::Outgoing(Outgoing::PingReq) => self.handle_ping(),
+            Event::Outgoing(Outgoing::Disconnect) => Step::Stop,
+            _ => Step::Go,
+        };
+        self.feed();
+        self.report();
+        step
+    }
+
+    fn handle_connack(&mut self, connack: &ConnAck) {
+        let properties = connack.properties.as_ref();
+        let at_once = properties.and_then(|p| p.receive_max).unwrap_or(u16::MAX);
+        self.window = self.settings.window.min(at_once.max(1)).into();
+        let largest = properties.and_then(|p| p.max_packet_size);
+        self.packet_limit = largest.map_or(usize::MAX, |most| most as usize);
+        self.link = Link::Connected;
+
+        let all = self.retained.iter();
+        let (once, state): (Vec<_>, Vec<_>) =
+            all.partition(|(_, kept)| kept.delivery == Delivery::Each);
+        let state = state.into_iter().map(|(topic, _)| topic.clone());
+        self.again = self.status_topic.iter().cloned().chain(state).collect();
+        self.later = once.into_iter().map(|(topic, _)| topic.clone()).collect();
+        // Our own status goes first: what the subscription brings back is then what we said.
+        self.feed();
+        self.subscribe();
+    }
+
+    fn subscribe(&mut self) {
+        let filters = self.filters();
+        if filters.is_empty() {
+            return;
+        }
+        if let Err(cause) = self.client.try_subscribe_many(filters) {
+            // The channel is empty after a new connection, so it can only be a filter that no broker would take.
+            error!(%cause, "cannot subscribe; look at event, node and base in the configuration");
+        }
+    }
+
+    /// In the order in which the broker answers.
+    fn filters(&self) -> Vec<Filter> {
+        let theirs = self.settings.subscriptions.iter().map(|below| Filter {
+            path: format!("{}{below}", self.prefix),
+            qos: QoS::AtLeastOnce,
+            nolocal: false,
+            // A command that was published as retained is refused; so we must see that it was.
+            preserve_retain: true,
+            retain_forward_rule: RetainForwardRule::OnEverySubscribe,
+        });
+        let boards = self.alert_prefix.as_ref();
+        let own = boards.map(|boards| format!("{boards}+/alert/#"));
+        let own = own.into_iter().chain(self.status_topic.clone());
+        let own = own.map(|path| Filter {
+            path,
+            qos: QoS::AtLeastOnce,
+            nolocal: true,
+            preserve_retain: false,
+            retain_forward_rule: RetainForwardRule::OnEverySubscribe,
+        });
+        theirs.chain(own).collect()
+    }
+
+    fn handle_puback(&mut self, puback: &PubAck) -> Step {
+        let at = self.in_flight.iter().position(|(id, _)| *id == puback.pkid);
+        let Some((_, ticket)) = at.and_then(|at| self.in_flight.remove(at)) else {
+            debug!(id = puback.pkid, "acknowledgement of nothing that we sent");
+            return Step::Go;
+        };
+        self.pings = 0;
+        match puback.reason {
+            PubAckReason::Success | PubAckReason::NoMatchingSubscribers => {
+                self.accept(ticket);
+                Step::Go
+            }
+            reason => {
+                let reason = match reason {
+                    PubAckReason::NotAuthorized => "not authorised".to_owned(),
+                    PubAckReason::QuotaExceeded => "quota exceeded".to_owned(),
+                    other => format!("{other:?}"),
+                };
+                self.refuse(ticket, &reason)
+            }
+        }
+    }
+
+    fn accept(&mut self, ticket: Ticket) {
+        match ticket {
+            Ticket::Entry(tag) => {
+                self.outbox.acked(tag);
+                self.refusals.reset();
+                if self.outbox.parked() == 0 {
+                    self.refused = None;
+                }
+            }
+            Ticket::Retained(topic) => {
+                if let Some(kept) = self.retained.get_mut(&topic) {
+                    kept.refusals = 0;
+                }
+            }
+            Ticket::Farewell => self.disconnect(),
+        }
+    }
+
+    fn refuse(&mut self, ticket: Ticket, reason: &str) -> Step {
+        match ticket {
+            Ticket::Entry(tag) => {
+                let topic = self.outbox.message(tag).map(|m| m.topic.clone());
+                let refusal = self.outbox.refused(tag, reason);
+                let parked = refusal == Refusal::Parked;
+                self.note_refusal(&topic.unwrap_or_default(), reason, parked);
+                if let Refusal::Again { .. } = refusal {
+                    self.paused = true;
+                    return Step::Pause(self.refusals.step());
+                }
+                self.refusals.reset();
+                Step::Go
+            }
+            Ticket::Retained(topic) => {
+                self.note_refusal(&topic, reason, false);
+                Step::Go
+            }
+            // Then the broker shall say the last will instead.
+            Ticket::Farewell => Step::Stop,
+        }
+    }
+
+    fn note_refusal(&mut self, topic: &str, reason: &str, parked: bool) {
+        if self.noted.insert(format!("{reason} {parked}")) {
+            let then = match parked {
+                true => "it is set aside and the others go on",
+                false => "it is kept",
+            };
+            warn!(
+                topic,
+                "the broker refuses a message: {reason}; {then}. Look at the broker's access list and limits"
+            );
+        }
+        self.refused = Some(format!("{topic}: {reason}"));
+    }
+
+    fn handle_publish(&mut self, publish: Publish) {
+        let Ok(topic) = String::from_utf8(publish.topic.to_vec()) else {
+            debug!("a topic that is not UTF-8");
+            return;
+        };
+        if self.status_topic.as_ref() == Some(&topic) {
+            // The last will of an earlier connection can come after our greeting.
+            let status = serde_json::from_slice::<NodeStatus>(&publish.payload);
+            if status.is_ok_and(|s| s.status == Online::Offline) && self.ending == Ending::No {
+                self.again.push_front(topic);
+            }
+        } else if self.is_alert(&topic) {
+            if publish.retain && !publish.payload.is_empty() {
+                self.handle_retained_alert(topic);
+            }
+        } else {
+            let incoming = Incoming {
+                topic,
+                payload: publish.payload.to_vec(),
+                retain: publish.retain,
+            };
+            if let Err(mpsc::error::TrySendError::Full(lost)) = self.incoming.try_send(incoming) {
+                if self.flooded == 0 {
+                    warn!(topic = %lost.topic, "messages arrive faster than they are handled; some are dropped");
+                }
+                self.flooded += 1;
+            }
+        }
+    }
+
+    fn handle_retained_alert(&mut self, topic: String) {
+        match &mut self.stale {
+            Stale::Held(topics) => {
+                if topics.len() < HELD {
+                    topics.insert(topic);
+                }
+            }
+            Stale::Swept => self.empty_if_stale(topic),
+        }
+    }
+
+    fn empty_if_stale(&mut self, topic: String) {
+        if self.retained.contains_key(&topic) || self.outbox.holds(&topic) {
+            return;
+        }
+        info!(%topic, "emptied an alert that an earlier run left behind");
+        let emptying = Message {
+            topic,
+            payload: Vec::new(),
+            retain: true,
+            qos: 1,
+            delivery: Delivery::Latest,
+        };
+        if let Err(cause) = self.outbox.append(emptying) {
+            warn!(%cause, "an alert that an earlier run left behind stays");
+        }
+    }
+
+    fn handle_suback(&mut self, suback: &SubAck) {
+        for (filter, code) in self.filters().iter().zip(&suback.return_codes) {
+            if !matches!(code, SubscribeReasonCode::Success(_)) {
+                let filter = &filter.path;
+                warn!(
+                    filter,
+                    "the broker refuses the subscription: {code:?}. Look at the broker's access list"
+                );
+            }
+        }
+    }
+
+    /// Pings go out whatever else does, so they serve as the clock of a broker that answers but does not acknowledge.
+    fn handle_ping(&mut self) -> Step {
+        if self.outstanding() == 0 {
+            self.pings = 0;
+            return Step::Go;
+        }
+        self.pings += 1;
+        if self.pings >= SILENT_PINGS {
+            return Step::Abandon("the broker answers but acknowledges nothing");
+        }
+        Step::Go
+    }
+
+    /// Empties the transport, and takes back what it had. The order matters: acknowledgements that were read before the
+    /// break count, and nothing of this connection may come out on the next. True where there shall be no next one.
+    fn handle_loss(&mut self, eventloop: &mut EventLoop, loss: &Loss) -> bool {
+        self.link = match loss.refused {
+            true => Link::Refused {
+                reason: loss.reason.clone(),
+            },
+            false => Link::Disconnected {
+                reason: loss.reason.clone(),
+            },
+        };
+        while let Some(event) = eventloop.state.events.pop_front() {
+            if !matches!(event, Event::Incoming(Packet::ConnAck(_))) {
+                self.handle_event(event);
+            }
+        }
+        eventloop.clean();
+        eventloop.pending.clear();
+        eventloop.state.collision = None;
+        // The last packet id outlives `clean`; if the next broker allows fewer ids, it would count past the end.
+        eventloop.state = MqttState::new(INFLIGHT, false);
+        // Neither must an earlier broker's wish.
+        eventloop.options.set_keep_alive(self.settings.keep_alive);
+
+        if loss.by_message {
+            self.blame_oldest(&loss.reason);
+        }
+        self.handed.clear();
+        self.in_flight.clear();
+        self.again.clear();
+        self.later.clear();
+        self.noted.clear();
+        self.loose = 0;
+        self.pings = 0;
+        self.paused = false;
+        self.outbox.rewind();
+        self.report();
+        self.ending >= Ending::Farewell
+    }
+
+    /// The connection ended because of what we sent: after a few times it is set aside, else it would never end.
+    fn blame_oldest(&mut self, reason: &str) {
+        match self.in_flight.front().map(|(_, ticket)| ticket.clone()) {
+            Some(Ticket::Entry(tag)) => {
+                let message = self.outbox.message(tag);
+                let topic = message.map(|m| m.topic.clone()).unwrap_or_default();
+                let parked = self.outbox.refused(tag, reason) == Refusal::Parked;
+                self.note_refusal(&topic, reason, parked);
+                if parked && !self.outbox.holds(&topic) {
+                    self.retained.remove(&topic);
+                }
+            }
+            Some(Ticket::Retained(topic)) => {
+                if let Some(kept) = self.retained.get_mut(&topic) {
+                    kept.refusals += 1;
+                    if kept.refusals >= RETAINED_REFUSALS {
+                        self.retained.remove(&topic);
+                        self.note_refusal(&topic, reason, false);
+                    }
+                }
+            }
+            Some(Ticket::Farewell) | None => {}
+        }
+    }
+
+    fn report(&self) {
+        let now = Status {
+            link: self.link.clone(),
+            queued: self.outbox.len(),
+            dropped: self.outbox.dropped(),
+            parked: self.outbox.parked(),
+            refused: self.refused.clone(),
+            flooded: self.flooded,
+        };
+        self.status.send_if_modified(|status| {
+            let is_new = *status != now;
+            *status = now;
+            is_new
+        });
+    }
+
+    fn outstanding(&self) -> usize {
+        self.handed.len() + self.in_flight.len()
+    }
+
+    fn is_alert(&self, topic: &str) -> bool {
+        let boards = self.alert_prefix.as_deref();
+        let below = boards.and_then(|boards| topic.strip_prefix(boards));
+        let kind = below.and_then(|below| below.split_once('/'));
+        kind.is_some_and(|(_, rest)| rest.starts_with("alert/"))
+    }
+}
+
+impl Settings {
+    fn status(&self, status: Online) -> Vec<u8> {
+        let status = NodeStatus {
+            v: VERSION,
+            status,
+            boot: self.boot.clone(),
+        };
+        serde_json::to_vec(&status).expect("numbers and text have a JSON form")
+    }
+}
+
+/// Polls the transport until the end. Nothing may share this task: see the head of the file.
+async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Reporter) {
+    let mut backoff = Backoff::new(FIRST_WAIT, MOST_WAIT);
+    let mut since = None;
+    loop {
+        // The transport pings, so each poll ends within a keep alive. One that does not is stuck in a write to a peer that
+        // reads nothing; only then is it cancelled, and all it had is thrown away.
+        let stuck = CONNECT_WAIT + eventloop.options.keep_alive() * 3;
+        let loss = match timeout(stuck, eventloop.poll()).await {
+            Ok(Ok(event)) => {
+                if let Event::Incoming(Packet::ConnAck(_)) = event {
+                    since = Some(Instant::now());
+                    reporter.connected();
+                }
+                if since.is_some_and(|since: Instant| since.elapsed() >= LASTED) {
+                    reporter.steady();
+                    backoff.reset();
+                }
+                let (step, keep_alive) = {
+                    let mut driver = shared.lock();
+                    (driver.handle_event(event), driver.settings.keep_alive)
+                };
+                // A broker may ask for none, and the transport would ping without a pause.
+                if eventloop.options.keep_alive().is_zero() {
+                    eventloop.options.set_keep_alive(keep_alive);
+                }
+                match step {
+                    Step::Go => continue,
+                    Step::Pause(wait) => {
+                        rest(Arc::downgrade(&shared), wait);
+                        continue;
+                    }
+                    Step::Abandon(reason) => Loss::of(reason),
+                    Step::Stop => break,
+                }
+            }
+            Ok(Err(error)) => Loss::from_error(&error, &reporter.client_id),
+            Err(_) => Loss::of("the broker reads nothing"),
+        };
+        if shared.lock().handle_loss(&mut eventloop, &loss) {
+            break;
+        }
+        reporter.lost(&loss, since.take().is_some());
+        sleep(backoff.step()).await;
+    }
+    // The socket closes before anyone is told.
+    drop(eventloop);
+    let mut driver = shared.lock();
+    driver.link = Link::Closed;
+    driver.ending = Ending::Done;
+    driver.report();
+}
+
+/// Ends the driver's pause after a while.
+fn rest(shared: Weak<Shared>, wait: Duration) {
+    tokio::spawn(async move {
+        sleep(wait).await;
+        if let Some(shared) = shared.upgrade() {
+            let mut driver = shared.lock();
+            driver.paused = false;
+            driver.feed();
+            driver.report();
+        }
+    });
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+struct Loss {
+    /// For a person; says what to do where that is known.
+    reason: String,
+    /// The broker answered and refused us.
+    refused: bool,
+    /// A message of ours is at fault, not the network.
+    by_message: bool,
+}
+
+impl Loss {
+    fn of(reason: &str) -> Self {
+        Loss {
+            reason: reason.to_owned(),
+            refused: false,
+            by_message: false,
+        }
+    }
+
+    fn from_error(error: &ConnectionError, client_id: &str) -> Self {
+        match error {
+            ConnectionError::ConnectionRefused(code) => Loss {
+                refused: true,
+                ..Loss::of(&advice(*code))
+            },
+            ConnectionError::Timeout(_) => Loss::of("no answer"),
+            ConnectionError::Io(cause) if cause.kind() == io::ErrorKind::ConnectionRefused => {
+                Loss::of("nothing listens there: is the broker running, and the port right?")
+            }
+            ConnectionError::Io(cause) => Loss::of(&cause.to_string()),
+            ConnectionError::MqttState(cause) => Loss::from_state(cause, client_id),
+            other => Loss::of(&other.to_string()),
+        }
+    }
+
+    fn from_state(error: &StateError, client_id: &str) -> Self {
+        match error {
+            StateError::AwaitPingResp | StateError::CollisionTimeout => {
+                Loss::of("the broker no longer answers")
+            }
+            StateError::ConnectionAborted => Loss::of("the broker closed the connection"),
+            StateError::Io(cause) | StateError::Deserialization(CodecError::Io(cause)) => {
+                Loss::of(&cause.to_string())
+            }
+            StateError::ServerDisconnect { reason_code, .. } => {
+                from_disconnect(*reason_code, client_id)
+            }
+            // Mosquitto acknowledges a message that it finds too large with a reason that the standard does not know
+            // there (0x95), and the transport stumbles over it.
+            StateError::Deserialization(CodecError::InvalidConnectReturnCode(code)) => Loss {
+                by_message: true,
+                ..Loss::of(&format!("the broker answered with reason {code:#04x}"))
+            },
+            StateError::OutgoingPacketTooLarge { .. } => Loss {
+                by_message: true,
+                ..Loss::of("a message is larger than the broker allows")
+            },
+            other => Loss::of(&other.to_string()),
+        }
+    }
+}
+
+fn from_disconnect(code: DisconnectReasonCode, client_id: &str) -> Loss {
+    use DisconnectReasonCode as Code;
+    match code {
+        Code::SessionTakenOver => Loss::of(&format!(
+            "another client came with the id {client_id}: give each node a name of its own"
+        )),
+        Code::ServerShuttingDown => Loss::of("the broker is shutting down"),
+        Code::NotAuthorized
+        | Code::TopicNameInvalid
+        | Code::PacketTooLarge
+        | Code::QuotaExceeded
+        | Code::PayloadFormatInvalid
+        | Code::RetainNotSupported
+        | Code::QoSNotSupported
+        | Code::MalformedPacket
+        | Code::ImplementationSpecificError => Loss {
+            by_message: true,
+            ..Loss::of(&format!("the broker ended the connection: {code:?}"))
+        },
+        other => Loss::of(&format!("the broker ended the connection: {other:?}")),
+    }
+}
+
+fn advice(code: ConnectReturnCode) -> String {
+    use ConnectReturnCode as Code;
+    match code {
+        Code::BadUserNamePassword | Code::NotAuthorized => {
+            "the broker refuses this user: look at username and password_file under [mqtt]"
+                .to_owned()
+        }
+        Code::RefusedProtocolVersion | Code::UnsupportedProtocolVersion => {
+            "the broker does not speak MQTT 5: use a newer one".to_owned()
+        }
+        Code::BadClientId | Code::ClientIdentifierNotValid => {
+            "the broker refuses the client id: choose another node name".to_owned()
+        }
+        Code::RetainNotSupported | Code::QoSNotSupported => {
+            "the broker cannot keep messages, which is needed: use another".to_owned()
+        }
+        other => format!("the broker refuses the connection: {other:?}"),
+    }
+}
+
+/// Log lines about the connection: one a cause, however often it is tried.
+struct Reporter {
+    broker: String,
+    client_id: String,
+    /// Causes that were told since the last steady connection.
+    told: BTreeSet<String>,
+    /// Since when there has been no steady connection.
+    down: Option<Instant>,
+    /// Connections that come and go for a known cause are not worth a line each.
+    is_hushed: bool,
+    is_loud: bool,
+}
+
+impl Reporter {
+    fn new(settings: &Settings, client_id: String) -> Self {
+        Reporter {
+            broker: format!("{}:{}", settings.host, settings.port),
+            client_id,
+            told: BTreeSet::new(),
+            down: None,
+            is_hushed: false,
+            is_loud: false,
+        }
+    }
+
+    fn connected(&self) {
+        let broker = &self.broker;
+        match self.down {
+            _ if self.is_hushed => debug!("connected to the broker at {broker}"),
+            Some(down) => info!(
+                "connected to the broker at {broker} after {} s",
+                down.elapsed().as_secs()
+            ),
+            None => info!("connected to the broker at {broker}"),
+        }
+    }
+
+    /// The connection has lasted.
+    fn steady(&mut self) {
+        if std::mem::take(&mut self.is_hushed) {
+            info!("the connection to the broker at {} holds", self.broker);
+        }
+        self.told.clear();
+        self.down = None;
+        self.is_loud = false;
+    }
+
+    fn lost(&mut self, loss: &Loss, was_connected: bool) {
+        let broker = &self.broker;
+        let reason = &loss.reason;
+        let down = self.down.get_or_insert_with(Instant::now).elapsed();
+        if self.told.insert(reason.clone()) {
+            self.is_hushed = false;
+            warn!("no connection to the broker at {broker}: {reason}; trying again");
+        } else if was_connected {
+            self.is_hushed = true;
+        }
+        if !self.is_loud && down >= LOUD_AFTER {
+            self.is_loud = true;
+            error!(
+                "no steady connection to the broker at {broker} for {} minutes: {reason}. What happens is kept and sent later",
+                down.as_secs() / 60
+            );
+        }
+    }
+}
+
+fn options(settings: &Settings) -> MqttOptions {
+    // The transport puts host and port together by itself, and an IPv6 address needs brackets there.
+    let host = match settings.host.contains(':') && !settings.host.starts_with('[') {
+        true => format!("[{}]", settings.host),
+        false => settings.host.clone(),
+    };
+    let mut options = MqttOptions::new(settings.client_id(), host, settings.port);
+    options
+        .set_clean_start(true)
+        .set_keep_alive(settings.keep_alive)
+        .set_connection_timeout(CONNECT_WAIT.as_secs())
+        .set_max_packet_size(Some(PACKET))
+        .set_outgoing_inflight_upper_limit(INFLIGHT);
+    if let Some(username) = &settings.username {
+        options.set_credentials(username, settings.password.clone().unwrap_or_default());
+    }
+    if settings.is_node {
+        let topic = format!("{}edge/{}/status", settings.prefix(), settings.node);
+        let offline = settings.status(Online::Offline);
+        options.set_last_will(LastWill::new(topic, offline, QoS::AtLeastOnce, true, None));
+    }
+    options
+}
+
+/// An upper bound of a PUBLISH packet: fixed header, topic length, packet id and empty properties (MQTT 5, 3.3).
+fn packet_size(topic: usize, payload: usize) -> usize {
+    5 + 2 + topic + 2 + 1 + payload
+}
+
+fn is_topic(topic: &str) -> bool {
+    !topic.is_empty() && topic.len() <= 1024 && !topic.contains(['+', '#', '\0'])
+}
+
+/// FNV-1a: the same in every release, unlike the standard library's hash.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_never_share_an_id_and_a_node_keeps_its_own() {
+        let id = |node: &str| Settings::node("localhost", 1883, "open", node).client_id();
+        let reader = || Settings::reader("localhost", 1883, "open", "watch").client_id();
+        assert_ne!(id("pi07"), id("pi08"));
+        assert_ne!(reader(), reader());
+        if std::fs::read_to_string("/etc/machine-id").is_ok_and(|id| !id.trim().is_empty()) {
+            assert_eq!(id("pi07"), id("pi07"));
+        }
+    }
+
+    #[test]
+    fn packet_sizes_are_never_underestimated() {
+        for length in [0, 100, 20_000, 200_000] {
+            let mut publish = Publish::new("a/b", QoS::AtLeastOnce, vec![0; length], None);
+            publish.pkid = 1;
+            assert!(publish.size() <= packet_size(3, length));
+        }
+    }
+
+    #[test]
+    fn only_a_message_is_blamed_for_what_a_message_did() {
+        let loss = |error| Loss::from_state(&error, "id");
+        let disconnect = |reason_code| StateError::ServerDisconnect {
+            reason_code,
+            reason_string: None,
+        };
+        assert!(loss(disconnect(DisconnectReasonCode::PacketTooLarge)).by_message);
+        for innocent in [
+            disconnect(DisconnectReasonCode::ServerShuttingDown),
+            disconnect(DisconnectReasonCode::SessionTakenOver),
+            StateError::ConnectionAborted,
+            StateError::AwaitPingResp,
+            StateError::Io(io::ErrorKind::ConnectionReset.into()),
+        ] {
+            let loss = loss(innocent);
+            assert!(!loss.by_message, "{}", loss.reason);
+        }
+    }
+}
