@@ -1,1 +1,3 @@
-//!
+//! All input and output of `run`.
+
+pub mod serial;
