@@ -273,7 +273,7 @@ async fn auto_waits_for_the_board_that_it_had() {
     let finder = Finder::new(machine.roots(), settings);
     let mut table = Table::new(PortSpec::Auto, &finder);
     table.opened().await;
-    let spare = machine.plug("ttyACM1", DGT, Board::new("3000000002"));
+    machine.stand("ttyACM1", DGT, Board::new("3000000002"));
     machine.unplug("ttyACM0", own);
     table.lost().await;
     // A spare board that was there all the time is no replacement; one that was brought is.
@@ -346,7 +346,11 @@ async fn a_port_that_we_may_not_open_says_so() {
     let machine = Machine::new();
     let board = machine.plug("ttyACM0", DGT, Board::new("3000147740"));
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        fs::set_permissions(&board.node, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        fs::set_permissions(
+            &board.node,
+            std::os::unix::fs::PermissionsExt::from_mode(0o000),
+        )
+        .unwrap();
         assert!(matches!(
             open(&board.node),
             Err(OpenError::NoPermission { .. })
@@ -399,7 +403,7 @@ async fn a_board_that_is_deaf_at_first_is_asked_again() {
     drop(port);
 
     // Longer than one round of asking: the table hears of it, once, and gets its board.
-    let board = machine.plug(
+    machine.stand(
         "ttyACM1",
         FTDI,
         Board {
@@ -429,7 +433,7 @@ async fn garbage_before_the_answer_is_tolerated() {
         &[0x86, 0, 0x43, 1, 2, 3],
     ]
     .concat();
-    let board = machine.plug(
+    machine.stand(
         "ttyACM0",
         DGT,
         Board {
@@ -527,7 +531,7 @@ async fn probing_a_port_that_vanishes_ends() {
 async fn a_silent_board_can_be_reopened() {
     // Case A6: the session knows when to expect bytes, the link only how to begin anew.
     let machine = Machine::new();
-    let board = machine.plug("ttyACM0", DGT, Board::new("3000147740"));
+    machine.stand("ttyACM0", DGT, Board::new("3000147740"));
     let finder = machine.finder();
     let mut table = Table::new(PortSpec::Serial("3000147740".into()), &finder);
     table.opened().await;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{Instant as Deadline, timeout_at};
 
 use super::{Chunk, Port, Settings};
+use crate::wire::dgt::{Command, Decoder, Item, Message};
 
 /// What answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,12 +82,13 @@ pub async fn probe(port: &mut Port, settings: &Settings) -> Result<Identified, P
         // for once more, and only then taken for one that this board does not give.
         let awake = ear.identity().is_some();
         for question in [
-            SEND_RESET,
-            RETURN_LONG_SERIALNR,
-            RETURN_SERIALNR,
-            SEND_VERSION,
+            Command::Reset,
+            Command::LongSerialNumber,
+            Command::SerialNumber,
+            Command::Version,
         ] {
-            port.write(&[question], settings.write_timeout).await?;
+            port.write(&question.encode(), settings.write_timeout)
+                .await?;
             ear.listen(port, settings.spacing).await?;
         }
         let patience = Deadline::now() + settings.answer;
@@ -108,27 +110,15 @@ pub async fn probe(port: &mut Port, settings: &Settings) -> Result<Identified, P
     }
 }
 
-// Commands and answers: protocol sheet, sections 2 and 3.2.
-const SEND_RESET: u8 = 0x40;
-const RETURN_SERIALNR: u8 = 0x45;
-const SEND_VERSION: u8 = 0x4d;
-const RETURN_LONG_SERIALNR: u8 = 0x55;
-const SERIALNR: u8 = 0x91;
-const VERSION: u8 = 0x93;
-const LONG_SERIALNR: u8 = 0xa2;
-
-/// The longest message is the log of the board, 7939 bytes (protocol sheet, section 3.2).
-const LONGEST: usize = 0x1f03;
-
 /// A device that talks without end is not kept whole.
-const HEARD_AT_MOST: usize = 4 * LONGEST;
+const HEARD_AT_MOST: usize = 32 * 1024;
 
 /// Takes the few answers it waits for out of whatever comes.
 #[derive(Default)]
 struct Ear {
     heard: Vec<Chunk>,
     bytes: usize,
-    partial: Vec<u8>,
+    decoder: Decoder,
     short: Option<String>,
     long: Option<String>,
     version: Option<String>,
@@ -158,34 +148,22 @@ impl Ear {
         Ok(Deadline::now() < end)
     }
 
-    /// Cuts bytes into messages (protocol sheet, section 3.1): a byte with its top bit set starts one, always.
     fn take(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if byte >= 0x80 {
-                self.partial.clear();
-            } else if self.partial.is_empty() {
-                continue;
+        let Ear {
+            decoder,
+            short,
+            long,
+            version,
+            ..
+        } = self;
+        decoder.push(bytes, |item| match item {
+            Item::Message(Message::SerialNumber(text)) => *short = number(&text).or(short.take()),
+            Item::Message(Message::LongSerialNumber(text)) => *long = number(&text).or(long.take()),
+            Item::Message(Message::Version { major, minor }) => {
+                *version = Some(format!("{major}.{minor}"));
             }
-            self.partial.push(byte);
-            let [id, high, low, data @ ..] = self.partial.as_slice() else {
-                continue;
-            };
-            let length = usize::from(*high) << 7 | usize::from(*low);
-            if length == self.partial.len() {
-                match *id {
-                    SERIALNR => self.short = number(data).or(self.short.take()),
-                    LONG_SERIALNR => self.long = number(data).or(self.long.take()),
-                    // The minor number is not a fraction: 3.10 comes after 3.9 (protocol sheet, section 3.2).
-                    VERSION if data.len() == 2 => {
-                        self.version = Some(format!("{}.{}", data[0], data[1]))
-                    }
-                    _ => {}
-                }
-                self.partial.clear();
-            } else if length < self.partial.len() || length > LONGEST {
-                self.partial.clear();
-            }
-        }
+            Item::Message(_) | Item::Skipped(_) => {}
+        });
     }
 
     fn is_complete(&self) -> bool {
@@ -206,14 +184,11 @@ impl Ear {
     }
 }
 
-/// A serial number in ASCII. Old boards append a space and `1.0` (protocol sheet, section 3.2).
-fn number(data: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(data).ok()?;
+/// A serial number. Old boards append a space and `1.0` (protocol sheet, section 3.2).
+fn number(text: &str) -> Option<String> {
     let number = text.split_ascii_whitespace().next()?;
-    number
-        .bytes()
-        .all(|b| b.is_ascii_digit())
-        .then(|| number.to_owned())
+    let digits = number.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| number.to_owned())
 }
 
 #[cfg(test)]
