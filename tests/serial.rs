@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -114,7 +115,7 @@ async fn a_device_of_unknown_make_is_left_alone() {
     assert_eq!(gps.all_heard(), b"");
     // Opening sets the speed; the GPS still has its own.
     assert_eq!(gps.slave.baud_rate().unwrap(), Stranger::BAUD);
-    let seen = survey(&machine.roots(), &quick()).await;
+    let seen = survey(&machine.roots(), &quick(), &[]).await;
     assert!(matches!(seen[0].answer, Answer::Foreign));
     assert_eq!(gps.slave.baud_rate().unwrap(), Stranger::BAUD);
 }
@@ -298,16 +299,16 @@ async fn a_busy_port_is_named_with_its_holder_and_taken_when_free() {
         let (reason, advice) = table.waiting().await;
         let who = format!("sleep (pid {})", holder.0.id());
         assert!(reason.contains(&format!("is in use by {who}")), "{reason}");
-        assert!(advice.contains(&format!("close {who}")), "{advice}");
+        assert!(advice.contains(&format!("Close {who}")), "{advice}");
     }
-    let seen = survey(&machine.roots(), &quick()).await;
+    let seen = survey(&machine.roots(), &quick(), &[]).await;
     assert!(
         matches!(
             &seen[0].answer,
-            Answer::Busy(OpenError::Busy {
+            Answer::Busy {
                 holder: Some(_),
                 ..
-            })
+            }
         ),
         "{seen:?}"
     );
@@ -573,7 +574,7 @@ async fn all_devices_are_surveyed() {
     machine.stand("ttyACM1", DGT, Stranger::new(""));
     machine.stand("ttyUSB0", FTDI, Stranger::new("hello"));
     machine.stand("ttyUSB1", GPS, Stranger::new(""));
-    let seen = survey(&machine.roots(), &quick()).await;
+    let seen = survey(&machine.roots(), &quick(), &[]).await;
     let names: Vec<_> = seen.iter().map(|s| s.device.name.as_str()).collect();
     assert_eq!(names, ["ttyACM0", "ttyACM1", "ttyUSB0", "ttyUSB1"]);
     assert!(
@@ -583,9 +584,108 @@ async fn all_devices_are_surveyed() {
         matches!(&seen[1].answer, Answer::Refused(refusal) if refusal.reason.starts_with("nothing answers"))
     );
     assert!(
-        matches!(&seen[2].answer, Answer::Refused(refusal) if refusal.reason.contains("no board that"))
+        matches!(&seen[2].answer, Answer::Stranger(refusal) if refusal.reason.contains("no board that"))
     );
     assert!(matches!(&seen[3].answer, Answer::Foreign));
+    // What is named is asked, listed or not.
+    let other = Pty::new();
+    let named = [machine.dev("ttyUSB1"), other.node(), machine.dev("nowhere")];
+    let seen = survey(&machine.roots(), &quick(), &named).await;
+    assert_eq!(seen.len(), 6);
+    for (place, says) in [
+        (3, "nothing answers"),
+        (4, "nothing answers"),
+        (5, "is not there"),
+    ] {
+        assert!(
+            matches!(&seen[place].answer, Answer::Refused(refusal) if refusal.reason.contains(says)),
+            "{seen:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_configuration_is_checked_against_what_is_there() {
+    let machine = Machine::new();
+    let board = machine.plug("ttyACM0", DGT, Board::new("3000147740"));
+    let broker = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = broker.local_addr().unwrap().port();
+    let folder = machine.0.path();
+    let file = folder.join("jadoube.toml");
+    let written = format!(
+        "state_dir = \"state\"\n[mqtt]\nurl = \"mqtt://127.0.0.1:{port}\"\n[[table]]\nname = \"12\"\nport = \"{}\"\n",
+        board.node.display()
+    );
+    fs::write(&file, &written).unwrap();
+    let (code, out, _) = jadoube(&["check", "--config", file.to_str().unwrap()]).await;
+    assert_eq!(code, Some(0), "{out}");
+    for line in [
+        format!("ok    configuration: {}, one table", file.display()),
+        format!(
+            "ok    state: {} can be made",
+            folder.join("state").display()
+        ),
+        format!("ok    broker: 127.0.0.1 port {port} accepts connections"),
+        format!(
+            "ok    table 12: dgt board 3000147740, firmware 3.10, on {}",
+            board.node.display()
+        ),
+    ] {
+        assert!(out.lines().any(|out| out == line), "{line}\n{out}");
+    }
+
+    drop(broker);
+    let nowhere = machine.dev("nowhere");
+    fs::write(
+        &file,
+        written.replace(board.node.to_str().unwrap(), nowhere.to_str().unwrap()),
+    )
+    .unwrap();
+    let (code, out, err) = jadoube(&["check", "--config", file.to_str().unwrap()]).await;
+    assert_eq!(code, Some(1), "{out}");
+    assert!(
+        out.contains(&format!(
+            "FAIL  table 12: {} is not there\n      Plug",
+            nowhere.display()
+        )),
+        "{out}"
+    );
+    assert!(out.contains("FAIL  broker: "), "{out}");
+    assert_eq!(err, "jadoube: 2 checks failed\n");
+
+    fs::write(&file, "nonsense = 1").unwrap();
+    let (code, out, err) = jadoube(&["check", "--config", file.to_str().unwrap()]).await;
+    assert_eq!((code, out.as_str()), (Some(78), ""));
+    assert!(err.contains("nonsense"), "{err}");
+}
+
+#[tokio::test]
+async fn assigning_is_refused_with_a_way_out() {
+    let (code, out, err) = jadoube(&["ports", "--assign"]).await;
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(
+        err.contains("--assign") && err.contains("serial = "),
+        "{err}"
+    );
+}
+
+/// Exit code, standard output, standard error.
+async fn jadoube(args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_jadoube"));
+    command
+        .args(args)
+        .env_remove("JADOUBE_LOG")
+        .kill_on_drop(true);
+    let output = timeout(DEADLINE, command.output())
+        .await
+        .expect("an end in time")
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 /// Times that make a test quick, in the proportions of the real ones.
@@ -944,15 +1044,24 @@ impl Table {
 struct Holding(Child);
 
 impl Holding {
+    /// A child inherits the masters of all pseudo terminals here, and with them would be a virtual board, and would keep the
+    /// boards of other tests from hanging up. So it closes them first.
     fn new(node: &Path) -> Holding {
         let port = fs::File::open(node).unwrap();
-        Holding(
-            Command::new("sleep")
-                .arg("600")
-                .stdin(port)
-                .spawn()
-                .unwrap(),
-        )
+        let close_all = "for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ $fd -gt 2 ] && eval \"exec $fd>&-\"; done; exec sleep 600";
+        let child = Command::new("bash")
+            .args(["-c", close_all])
+            .stdin(port)
+            .spawn()
+            .unwrap();
+        let holding = Holding(child);
+        let start = Instant::now();
+        let name = format!("/proc/{}/comm", holding.0.id());
+        while fs::read_to_string(&name).unwrap() != "sleep\n" {
+            assert!(start.elapsed() < DEADLINE, "asleep in time");
+            std::thread::yield_now();
+        }
+        holding
     }
 }
 

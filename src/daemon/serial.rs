@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use crate::config;
+
 pub use devices::{Device, Devices, KNOWN_USB_IDS, KnownUsb, Usb, UsbId};
 pub use finder::{Answer, Finder, Surveyed, survey};
 pub use identify::{Identified, Identity, ProbeError, probe};
@@ -56,6 +58,16 @@ pub enum PortSpec {
     Serial(String),
     /// Any board that no other table names.
     Auto,
+}
+
+impl From<&config::Device> for PortSpec {
+    fn from(device: &config::Device) -> PortSpec {
+        match device {
+            config::Device::Auto => PortSpec::Auto,
+            config::Device::Serial(serial) => PortSpec::Serial(serial.clone()),
+            config::Device::Port(path) => PortSpec::Path(path.clone()),
+        }
+    }
 }
 
 impl FromStr for PortSpec {
@@ -142,7 +154,7 @@ pub type Chunk = (Vec<u8>, Instant);
 pub struct Refusal {
     /// One line that names the thing at fault.
     pub reason: String,
-    /// One line that says what to do.
+    /// What to do, as a sentence.
     pub advice: String,
 }
 

@@ -135,6 +135,11 @@ impl Device {
         }
     }
 
+    /// Whether its node is this one, links resolved.
+    pub fn is_at(&self, node: &Path) -> bool {
+        self.path == node || self.path.canonicalize().is_ok_and(|own| own == node)
+    }
+
     /// The device in a few words: path, USB id and product.
     pub fn summary(&self) -> String {
         match &self.usb {

@@ -26,8 +26,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::devices::{Generation, is_device};
 use super::port::is_claimed;
 use super::{
-    Chunk, Device, Devices, Identity, OpenError, Port, PortSpec, ProbeError, Refusal, Roots,
-    Settings, open, probe,
+    Chunk, Device, Devices, Holder, Identity, OpenError, Port, PortSpec, ProbeError, Refusal,
+    Roots, Settings, open, probe,
 };
 
 /// Finds boards for the links of one process. Cloning it gives another handle; it ends with the last.
@@ -143,33 +143,47 @@ pub struct Surveyed {
 pub enum Answer {
     /// A board.
     Board(Identity),
-    /// It could not be asked, or gave no answer.
+    /// Something speaks there that is no board we know.
+    Stranger(Refusal),
+    /// It did not open, or gave no answer.
     Refused(Refusal),
     /// Another process has it.
-    Busy(OpenError),
+    Busy {
+        /// Who, as far as we may see.
+        holder: Option<Holder>,
+        /// The same in words.
+        refusal: Refusal,
+    },
     /// Not asked: no board is known to have such a USB id.
     Foreign,
 }
 
-/// Asks every device that may be a board, all at the same time.
-pub async fn survey(roots: &Roots, settings: &Settings) -> Vec<Surveyed> {
+/// Asks every device that may be a board, and whatever is at the `named` paths, all at the same time.
+pub async fn survey(roots: &Roots, settings: &Settings, named: &[PathBuf]) -> Vec<Surveyed> {
+    let mut devices = Devices::scan(roots).0;
+    let mut asked_for = Vec::new();
+    for path in named {
+        let node = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !devices.iter().any(|device| device.is_at(&node)) {
+            let name = path.display().to_string();
+            devices.push(Device {
+                name,
+                path: path.clone(),
+                links: Vec::new(),
+                usb: None,
+            });
+        }
+        asked_for.push(node);
+    }
     let mut asking = JoinSet::new();
-    for (place, device) in Devices::scan(roots).0.into_iter().enumerate() {
+    for (place, device) in devices.into_iter().enumerate() {
         let settings = settings.clone();
+        let ask_it = device.known(&settings.extra_usb_ids).is_some()
+            || asked_for.iter().any(|node| device.is_at(node));
         asking.spawn(async move {
-            let answer = match device.known(&settings.extra_usb_ids) {
-                None => Answer::Foreign,
-                Some(_) => match ask(&device.path, &settings).await {
-                    Ok(Found {
-                        identity: Some(identity),
-                        ..
-                    }) => Answer::Board(identity),
-                    Ok(Found { identity: None, .. }) => {
-                        Answer::Refused(unintelligible(&device.path))
-                    }
-                    Err(Failure::Open(busy @ OpenError::Busy { .. })) => Answer::Busy(busy),
-                    Err(failure) => Answer::Refused(failure.refusal(&device.path)),
-                },
+            let answer = match ask_it {
+                true => answer_of(&device.path, &settings).await,
+                false => Answer::Foreign,
             };
             (place, Surveyed { device, answer })
         });
@@ -179,6 +193,23 @@ pub async fn survey(roots: &Roots, settings: &Settings) -> Vec<Surveyed> {
         answers.extend(answer);
     }
     answers.into_values().collect()
+}
+
+async fn answer_of(path: &Path, settings: &Settings) -> Answer {
+    match ask(path, settings).await {
+        Ok(Found {
+            identity: Some(identity),
+            ..
+        }) => Answer::Board(identity),
+        Ok(Found { identity: None, .. }) => Answer::Stranger(unintelligible(path)),
+        Err(failure) => {
+            let refusal = failure.refusal(path);
+            match failure {
+                Failure::Open(OpenError::Busy { holder, .. }) => Answer::Busy { holder, refusal },
+                _ => Answer::Refused(refusal),
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -262,7 +293,7 @@ impl Failure {
             Failure::Unintelligible => unintelligible(path),
             Failure::Silent => Refusal {
                 reason: format!("nothing answers on {}", path.display()),
-                advice: "switch the board on and check its cable; jadoube keeps asking".to_owned(),
+                advice: "Switch the board on and check its cable; jadoube keeps asking.".to_owned(),
             },
         }
     }
@@ -275,7 +306,7 @@ fn unintelligible(path: &Path) -> Refusal {
             path.display()
         ),
         advice: format!(
-            "if it is the right one, name it: port = \"{}\"",
+            "If it is the right one, name it: port = \"{}\".",
             path.display()
         ),
     }
@@ -657,7 +688,7 @@ impl Actor {
         if !boards.is_empty() {
             return Refusal {
                 reason: format!("{missing}; free: {}", boards.join(", ")),
-                advice: "plug it in, or put the number of another board into the configuration"
+                advice: "Plug it in, or put the number of another board into the configuration."
                     .to_owned(),
             };
         }
@@ -665,14 +696,14 @@ impl Actor {
             return Refusal {
                 reason: missing,
                 advice: format!(
-                    "plug it in; devices of other kinds, such as {}, are not asked: name the port if one is a board",
+                    "Plug it in. Devices of other kinds, such as {}, are not asked: name the port if one is a board.",
                     device.summary()
                 ),
             };
         }
         Refusal {
             reason: missing,
-            advice: "plug it in, switch it on and check its cable".to_owned(),
+            advice: "Plug it in, switch it on and check its cable.".to_owned(),
         }
     }
 
@@ -691,7 +722,7 @@ impl Actor {
                     "{identity} is on {}, and belongs to another table",
                     path.display()
                 ),
-                advice: "plug it in where its table is, or change the configuration".to_owned(),
+                advice: "Plug it in where its table is, or change the configuration.".to_owned(),
             },
             Some(State::Given(_)) => (&OpenError::HeldHere { path: path.into() }).into(),
             None if is_claimed(&node) => (&OpenError::HeldHere { path: path.into() }).into(),

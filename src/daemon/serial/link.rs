@@ -49,7 +49,7 @@ pub enum LinkEvent {
     Waiting {
         /// One line that names the thing at fault.
         reason: String,
-        /// One line that says what to do.
+        /// What to do, as a sentence.
         advice: String,
     },
 }

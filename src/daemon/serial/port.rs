@@ -1,6 +1,7 @@
 //! One open port, held by us alone.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -140,39 +141,39 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What to do about it, in one line.
+    /// What to do about it, as a sentence.
     pub fn advice(&self) -> String {
         match self {
             OpenError::NotThere { .. } => {
-                "plug the board in; `jadoube ports` lists what is there".to_owned()
+                "Plug the board in; `jadoube ports` lists what is there.".to_owned()
             }
             // A node of group root opens to nobody's membership: the rule is what is missing.
             OpenError::NoPermission {
                 group: Some(group), ..
             } if group != "root" => format!(
-                "add the user that runs jadoube to group {group} (usermod -aG {group} USER, then log in again), or install the udev rules 60-jadoube.rules"
+                "Add the user that runs jadoube to group {group} (usermod -aG {group} USER, then log in again), or install the udev rules 60-jadoube.rules."
             ),
             OpenError::NoPermission { .. } => {
-                "install the udev rules 60-jadoube.rules and plug the board in again".to_owned()
+                "Install the udev rules 60-jadoube.rules and plug the board in again.".to_owned()
             }
             OpenError::Busy {
                 holder: Some(holder),
                 ..
-            } => format!("close {holder}; jadoube keeps trying"),
+            } => format!("Close {holder}; jadoube keeps trying."),
             OpenError::Busy { holder: None, path } => {
                 format!(
-                    "close the program that has it (`fuser -v {}` as root names it); jadoube keeps trying",
+                    "Close the program that has it (`fuser -v {}` as root names it); jadoube keeps trying.",
                     path.display()
                 )
             }
             OpenError::HeldHere { .. } => {
-                "give each table its own port or serial number".to_owned()
+                "Give each table its own port or serial number.".to_owned()
             }
             OpenError::NotATty { .. } => {
-                "name a serial port; `jadoube ports` lists them".to_owned()
+                "Name a serial port; `jadoube ports` lists them.".to_owned()
             }
             OpenError::Other { .. } => {
-                "unplug the board and plug it in again; see the kernel's messages (`dmesg`)"
+                "Unplug the board and plug it in again; see the kernel's messages (`dmesg`)."
                     .to_owned()
             }
         }
@@ -259,21 +260,39 @@ fn holder(proc: &Path, node: &Path) -> Option<Holder> {
         if pid == ourselves {
             return None;
         }
-        let mut open = fs::read_dir(entry.path().join("fd")).ok()?.flatten();
-        if !open.any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == node)) {
+        let open: Vec<(OsString, PathBuf)> = fs::read_dir(entry.path().join("fd"))
+            .ok()?
+            .flatten()
+            .filter_map(|fd| Some((fd.file_name(), fs::read_link(fd.path()).ok()?)))
+            .collect();
+        if !open.iter().any(|(_, target)| target == node) {
+            return None;
+        }
+        // A virtual board has both ends of its pseudo terminal open, and means to be talked to.
+        let is_other_end = |(fd, target): &(OsString, PathBuf)| {
+            target.ends_with("ptmx")
+                && fs::read_to_string(entry.path().join("fdinfo").join(fd))
+                    .is_ok_and(|info| is_master_of(&info, node))
+        };
+        if open.iter().any(is_other_end) {
             return None;
         }
         let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         let name: String = name.chars().filter(|c| !c.is_control()).collect();
-        Some(Holder {
-            pid,
-            name: if name.is_empty() {
-                "a program".to_owned()
-            } else {
-                name
-            },
-        })
+        let name = match name.is_empty() {
+            true => "a program".to_owned(),
+            false => name,
+        };
+        Some(Holder { pid, name })
     })
+}
+
+/// Whether `/proc/…/fdinfo` tells of the master of this pseudo terminal.
+fn is_master_of(info: &str, node: &Path) -> bool {
+    let index = info
+        .lines()
+        .find_map(|line| line.strip_prefix("tty-index:"));
+    index.is_some_and(|index| node == Path::new("/dev/pts").join(index.trim()))
 }
 
 /// Whether sysfs knows the node as a device of another kind. Of pseudo terminals it knows nothing; for those, opening tells.
@@ -321,7 +340,7 @@ mod tests {
             (
                 OpenError::NotThere { path: path() },
                 "/dev/ttyACM0 is not there",
-                "plug",
+                "Plug",
             ),
             (
                 OpenError::NoPermission {
@@ -345,7 +364,7 @@ mod tests {
                     holder: Some(minicom),
                 },
                 "/dev/ttyACM0 is in use by minicom (pid 812)",
-                "close minicom",
+                "Close minicom",
             ),
             (
                 OpenError::Busy {
@@ -481,6 +500,26 @@ mod tests {
         );
         assert_eq!(holder(proc.path(), Path::new("/dev/ttyACM1")), None);
         assert_eq!(holder(Path::new("/no-such-proc"), node), None);
+    }
+
+    #[test]
+    fn a_virtual_board_does_not_hold_its_own_port() {
+        let proc = tempfile::tempdir().unwrap();
+        let node = Path::new("/dev/pts/4");
+        for (pid, index) in [("12", "4"), ("13", "44")] {
+            let process = proc.path().join(pid);
+            fs::create_dir_all(process.join("fd")).unwrap();
+            fs::create_dir_all(process.join("fdinfo")).unwrap();
+            symlink("/dev/ptmx", process.join("fd/3")).unwrap();
+            symlink(node, process.join("fd/4")).unwrap();
+            let info = format!("pos:\t0\nflags:\t02\ntty-index:\t{index}\n");
+            fs::write(process.join("fdinfo/3"), info).unwrap();
+        }
+        let held = Holder {
+            pid: 13,
+            name: "a program".into(),
+        };
+        assert_eq!(holder(proc.path(), node), Some(held));
     }
 
     #[test]
