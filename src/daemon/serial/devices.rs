@@ -245,7 +245,7 @@ fn hex16(text: &str) -> Option<u16> {
 }
 
 /// Sorts `ttyACM2` before `ttyACM10`.
-fn natural(name: &str) -> (String, u64, String) {
+pub(super) fn natural(name: &str) -> (String, u64, String) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (
         stem.to_owned(),

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::devices::{Generation, is_device};
+use super::devices::{Generation, is_device, natural};
 use super::port::is_claimed;
 use super::{
     Chunk, Device, Devices, Holder, Identity, OpenError, Port, PortSpec, ProbeError, Refusal,
@@ -536,7 +536,9 @@ impl Actor {
     fn conclude(&mut self) {
         // `auto` takes what is left, and that is known when all have answered; and then the order does not hang on who answered first.
         let all_in = self.asked.is_empty();
-        for (node, found) in std::mem::take(&mut self.held) {
+        let mut held: Vec<_> = std::mem::take(&mut self.held).into_iter().collect();
+        held.sort_by_key(|(_, found)| natural(&found.path.to_string_lossy()));
+        for (node, found) in held {
             match self.taker(&node, found.identity.as_ref(), all_in) {
                 Some(id) => self.give(id, node, found),
                 None if all_in => {
