@@ -11,7 +11,7 @@
 //! * [`open`] opens one for us alone, and says what to do where it cannot.
 //! * [`probe`] asks what stands at the other end.
 //! * [`Finder`] looks for the boards of all tables of a process, so that no two of them ask one port at once.
-//! * [`link`] keeps one table's board open: it finds, identifies, streams, and finds it again.
+//! * [`spawn`] starts a link, which keeps one table's board open: it finds, identifies, streams, and finds it again.
 
 mod devices;
 mod finder;
