@@ -16,8 +16,10 @@ use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
 use crate::Millis;
+use crate::clock::control::TimeControl;
 use crate::command::OrientationSetting;
-use crate::trace::{self, Arming, ClockSide, Family, Variant};
+use crate::laws::ruleset::{Ruleset, Variant};
+use crate::trace::{Arming, ClockSide, Family};
 
 /// Everything that `run` is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,12 +73,12 @@ pub enum Device {
 /// What can be set for one table or for all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    pub ruleset: String,
+    pub ruleset: Ruleset,
     pub variant: Variant,
-    /// Whether the arbiters are enough for the Laws of standard play to apply in rapid and blitz (Articles A.3, B.3).
+    /// Whether the arbiters are enough for the Laws of standard play to apply in rapid and blitz (2023: A.4, B.2).
     pub supervised: bool,
-    /// As in PGN; nothing is compared with a control where there is none.
-    pub time_control: Option<String>,
+    /// Nothing is compared with a control where there is none.
+    pub time_control: Option<TimeControl>,
     /// `None`: found out.
     pub board: Option<Family>,
     pub orientation: OrientationSetting,
@@ -318,8 +320,8 @@ impl std::error::Error for ConfigError {}
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            ruleset: "fide-2023".into(),
-            variant: Variant::Standard,
+            ruleset: Ruleset::default(),
+            variant: Variant::default(),
             supervised: true,
             time_control: None,
             board: None,
@@ -566,12 +568,13 @@ macro_rules! settings_section {
         #[serde(deny_unknown_fields)]
         struct $name {
             $($(#[$meta])* $key: $type,)*
-            #[serde(default, deserialize_with = "ruleset")]
-            ruleset: Option<String>,
+            #[serde(default, deserialize_with = "parsed")]
+            ruleset: Option<Ruleset>,
+            #[serde(default, deserialize_with = "parsed")]
             variant: Option<Variant>,
             supervised: Option<bool>,
-            #[serde(default, deserialize_with = "time_control")]
-            time_control: Option<String>,
+            #[serde(default, deserialize_with = "parsed")]
+            time_control: Option<TimeControl>,
             #[serde(default, deserialize_with = "board")]
             board: Option<Option<Family>>,
             orientation: Option<OrientationSetting>,
@@ -593,7 +596,7 @@ macro_rules! settings_section {
             /// These settings where they are given, the others where not.
             fn over(&self, others: &Settings) -> Settings {
                 Settings {
-                    ruleset: self.ruleset.clone().unwrap_or_else(|| others.ruleset.clone()),
+                    ruleset: self.ruleset.unwrap_or(others.ruleset),
                     variant: self.variant.unwrap_or(others.variant),
                     supervised: self.supervised.unwrap_or(others.supervised),
                     time_control: self.time_control.clone().or_else(|| others.time_control.clone()),
@@ -799,24 +802,6 @@ fn mqtt_version<'de, D: Deserializer<'de>>(
     }
 }
 
-fn ruleset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    match trace::ruleset(&text) {
-        Ok(name) => Ok(Some(name)),
-        Err(expected) => Err(de::Error::custom(format!("ruleset {text:?}: {expected}"))),
-    }
-}
-
-fn time_control<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    match trace::time_control(&text) {
-        Ok(control) => Ok(Some(control)),
-        Err(expected) => Err(de::Error::custom(format!(
-            "time_control {text:?}: {expected}"
-        ))),
-    }
-}
-
 fn board<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Family>>, D::Error> {
     let text = String::deserialize(deserializer)?;
     match text.as_str() {
@@ -978,10 +963,10 @@ mod tests {
         let secret = config.mqtt.password_file.as_deref();
         assert_eq!(secret, Some(Path::new("/etc/jadoube/secret")));
         let defaults = Settings {
-            ruleset: "fide-2009".into(),
+            ruleset: Ruleset::Fide2009,
             variant: Variant::Rapid,
             supervised: false,
-            time_control: Some("40/5400+30:1800+30".into()),
+            time_control: "40/5400+30:1800+30".parse().ok(),
             board: Some(Family::Dgt),
             settle_ms: 100,
             ..Settings::default()
@@ -1036,7 +1021,7 @@ mod tests {
             .collect();
         let config = parse(&switched_on.join("\n")).unwrap();
         let wanted = Settings {
-            time_control: Some("40/5400+30:1800+30".into()),
+            time_control: "40/5400+30:1800+30".parse().ok(),
             arming: Some(Arming::Auto),
             ..Settings::default()
         };
@@ -1129,7 +1114,7 @@ mod tests {
             (
                 "[defaults]\nvariant = \"bullet\"",
                 (2, 11),
-                "unknown variant `bullet`",
+                "unknown variant \"bullet\"",
                 "Correct this line",
             ),
             (
@@ -1147,13 +1132,13 @@ mod tests {
             (
                 "[defaults]\nruleset = \"FIDE\"",
                 (2, 11),
-                "ruleset \"FIDE\"",
+                "unknown ruleset \"FIDE\"",
                 "Correct this line",
             ),
             (
                 "[defaults]\ntime_control = \"2 h\"",
                 (2, 16),
-                "time_control \"2 h\"",
+                "\"2 h\" in time control",
                 "Correct this line",
             ),
             (

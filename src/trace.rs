@@ -30,7 +30,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::Millis;
+use crate::clock::control::TimeControl;
 use crate::command::OrientationSetting;
+use crate::laws::ruleset::{Ruleset, Variant};
 
 /// The version of the format that is read and written.
 pub const VERSION: u32 = 1;
@@ -50,11 +52,11 @@ pub struct Header {
     /// Start position, if not the usual one. Its letters are checked here, its sense is not.
     pub fen: Option<String>,
     pub chess960: bool,
-    pub ruleset: Option<String>,
+    pub ruleset: Option<Ruleset>,
     pub variant: Option<Variant>,
     pub supervised: Option<bool>,
-    /// As in PGN. Without it nothing is compared with a control, and no period is counted.
-    pub time_control: Option<String>,
+    /// Without it nothing is compared with a control, and no period is counted.
+    pub time_control: Option<TimeControl>,
     pub orientation: Option<OrientationSetting>,
     pub white_clock_side: Option<ClockSide>,
     pub silence: Silence,
@@ -150,17 +152,6 @@ words! {
         Certabo = "certabo",
         /// Millennium ChessLink.
         Chesslink = "chesslink",
-    }
-}
-
-words! {
-    /// Whether the Laws for rapid or blitz apply (Appendices A and B).
-    #[derive(Default)]
-    Variant {
-        #[default]
-        Standard = "standard",
-        Rapid = "rapid",
-        Blitz = "blitz",
     }
 }
 
@@ -355,7 +346,7 @@ impl fmt::Display for Header {
         line(f, "board", Some(self.board))?;
         line(f, "fen", self.fen.as_ref())?;
         line(f, "chess960", self.chess960.then_some("yes"))?;
-        line(f, "ruleset", self.ruleset.as_ref())?;
+        line(f, "ruleset", self.ruleset)?;
         line(f, "variant", self.variant)?;
         line(f, "supervised", self.supervised.map(yes_or_no))?;
         line(f, "time-control", self.time_control.as_ref())?;
@@ -527,7 +518,7 @@ impl Parser {
             .map_err(|expected| Fault::BadValue {
                 key,
                 value: excerpt(value),
-                expected,
+                expected: shortened(&expected, 240),
             })
     }
 
@@ -568,10 +559,10 @@ impl Header {
             "board" => self.board = word(value)?,
             "fen" => self.fen = Some(fen(value)?),
             "chess960" => self.chess960 = parse_yes_or_no(value)?,
-            "ruleset" => self.ruleset = Some(ruleset(value)?),
+            "ruleset" => self.ruleset = Some(word(value)?),
             "variant" => self.variant = Some(word(value)?),
             "supervised" => self.supervised = Some(parse_yes_or_no(value)?),
-            "time-control" => self.time_control = Some(time_control(value)?),
+            "time-control" => self.time_control = Some(word(value)?),
             "orientation" => self.orientation = Some(parse_orientation(value)?),
             "white-clock-side" => self.white_clock_side = Some(word(value)?),
             "silence" => self.silence = word(value)?,
@@ -683,28 +674,6 @@ fn fen(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of an edition of the Laws; whether it is known is for [`crate::laws`] to say.
-pub(crate) fn ruleset(text: &str) -> Result<String, String> {
-    let is_name = text
-        .bytes()
-        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    match is_name {
-        true => Ok(text.to_owned()),
-        false => Err("the name of an edition is expected, as fide-2023".into()),
-    }
-}
-
-/// A time control by its letters; what it means is for [`crate::clock`] to say.
-pub(crate) fn time_control(text: &str) -> Result<String, String> {
-    match text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b"/+:*-?.db".contains(&byte))
-    {
-        true => Ok(text.to_owned()),
-        false => Err("a time control as in PGN is expected, as 40/5400+30:1800+30".into()),
-    }
-}
-
 fn yes_or_no(yes: bool) -> &'static str {
     if yes { "yes" } else { "no" }
 }
@@ -750,8 +719,11 @@ fn invalid(fault: Fault) -> io::Error {
 
 /// So much of a text that an error message stays readable.
 fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 40;
-    match text.char_indices().nth(LONGEST) {
+    shortened(text, 40)
+}
+
+fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -835,10 +807,10 @@ mod tests {
             Some("4k3/8/8/8/8/8/8/4K2R w K - 0 1")
         );
         assert!(header.chess960);
-        assert_eq!(header.ruleset.as_deref(), Some("fide-2009"));
+        assert_eq!(header.ruleset, Some(Ruleset::Fide2009));
         assert_eq!(header.variant, Some(Variant::Rapid));
         assert_eq!(header.supervised, Some(false));
-        assert_eq!(header.time_control.as_deref(), Some("40/5400+30:1800+30"));
+        assert_eq!(header.time_control, "40/5400+30:1800+30".parse().ok());
         assert_eq!(header.orientation, Some(OrientationSetting::Rotated));
         assert_eq!(header.white_clock_side, Some(ClockSide::Left));
         assert_eq!(header.silence, Silence::Judge);
@@ -942,13 +914,21 @@ mod tests {
             ("H\n# fen: 8/8/8/8/8/8/8/8 x", 2, "a FEN is expected"),
             ("H\n# chess960: true", 2, "yes | no is expected"),
             ("H\n# supervised: maybe", 2, "yes | no is expected"),
-            ("H\n# ruleset: FIDE 2023", 2, "as fide-2023"),
+            (
+                "H\n# ruleset: FIDE 2023",
+                2,
+                "unknown ruleset \"FIDE 2023\"; known are fide-1997",
+            ),
             (
                 "H\n# variant: bullet",
                 2,
-                "standard | rapid | blitz is expected",
+                "known are standard, rapid, blitz",
             ),
-            ("H\n# time-control: 90 minutes", 2, "as in PGN"),
+            (
+                "H\n# time-control: 90 minutes",
+                2,
+                "written as in 40/5400+30:1800+30",
+            ),
             (
                 "H\n# orientation: left",
                 2,
@@ -1025,8 +1005,19 @@ mod tests {
 
     #[test]
     fn long_nonsense_makes_a_short_message() {
-        let text = format!("# jadoube-trace: 1\n0 < {}", "ä".repeat(10_000));
-        assert!(Trace::parse(&text).unwrap_err().to_string().len() < 200);
+        for line in [
+            "0 < ",
+            "0 ",
+            "",
+            "# ruleset: ",
+            "# board: ",
+            "# time-control: ",
+            "# fen: ",
+        ] {
+            let text = format!("# jadoube-trace: 1\n{line}{}", "ä".repeat(10_000));
+            let error = Trace::parse(&text).unwrap_err().to_string();
+            assert!(error.chars().count() < 400, "{error}");
+        }
     }
 
     #[test]
@@ -1119,8 +1110,8 @@ mod tests {
             one(Family::ALL),
             of(one(&["8/8/8/8/8/8/8/8", "4k3/8/8/8/8/8/8/4K3 b - - 3 9"])),
             any::<bool>(),
-            of(one(&["fide-2023", "fide-1997-ch"])),
-            of(one(Variant::ALL)),
+            of(proptest::sample::select(&Ruleset::ALL[..])),
+            of(one(&[Variant::Standard, Variant::Rapid, Variant::Blitz])),
             of(any::<bool>()),
             of(one(&["300+3", "?", "*180"])),
         );
@@ -1137,10 +1128,10 @@ mod tests {
             board: game.0,
             fen: game.1.map(str::to_owned),
             chess960: game.2,
-            ruleset: game.3.map(str::to_owned),
+            ruleset: game.3,
             variant: game.4,
             supervised: game.5,
-            time_control: game.6.map(str::to_owned),
+            time_control: game.6.and_then(|text| text.parse().ok()),
             orientation: board.0,
             white_clock_side: board.1,
             silence: board.2,

@@ -4,8 +4,16 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use jadoube::trace::{Event, Trace};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_serial::{SerialPort, SerialStream};
+
+/// For what another process has to do first.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 fn jadoube(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_jadoube"));
@@ -224,4 +232,102 @@ fn a_log_filter_that_is_none_is_told_and_does_not_stop_the_command() {
 fn the_shipped_example_is_accepted() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd/jadoube.toml");
     jadoube::config::Config::load(&example).unwrap();
+}
+
+/// Waits until something is there, or gives up.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[tokio::test]
+async fn a_port_is_recorded_until_it_is_stopped() {
+    let (mut board, mut line) = SerialStream::pair().unwrap();
+    let path = line.name().unwrap();
+    // Held open, as reading the board's end fails while nobody has the other; but without the lock that this one carries.
+    line.set_exclusive(false).unwrap();
+    let _held = fs::File::open(&path).unwrap();
+    drop(line);
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("game.trace");
+    let args = ["record", "--port", &path, "--out", trace.to_str().unwrap()];
+    let child = jadoube(&args).stderr(Stdio::piped()).spawn().unwrap();
+
+    let mut opening = [0; 5];
+    timeout(DEADLINE, board.read_exact(&mut opening))
+        .await
+        .expect("the opening comes")
+        .unwrap();
+    assert_eq!(opening, [0x40, 0x45, 0x4d, 0x42, 0x4b]);
+    board
+        .write_all(&[0x8e, 0x00, 0x05, 0x34, 0x00])
+        .await
+        .unwrap();
+    wait_for("the whole answer", || {
+        let text = fs::read_to_string(&trace).ok()?;
+        let bytes: usize = Trace::parse(&text)
+            .ok()?
+            .lines
+            .iter()
+            .map(|line| match &line.event {
+                Event::FromBoard(bytes) => bytes.len(),
+                _ => 0,
+            })
+            .sum();
+        (bytes == 5).then_some(())
+    });
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("5 bytes recorded"),
+        "{}",
+        stderr(&output)
+    );
+
+    // A recording is never replaced.
+    let again = self::output(&args);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        stderr(&again).contains("game.trace: "),
+        "{}",
+        stderr(&again)
+    );
+    assert!(
+        stderr(&again).contains("replaces nothing"),
+        "{}",
+        stderr(&again)
+    );
+}
+
+#[test]
+fn a_port_that_is_not_there_is_named_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("no-port");
+    let trace = folder.path().join("game.trace");
+    let output = output(&[
+        "record",
+        "--port",
+        port.to_str().unwrap(),
+        "--out",
+        trace.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no-port: "), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("jadoube ports"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!trace.exists());
 }

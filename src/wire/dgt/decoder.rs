@@ -124,7 +124,8 @@ impl Decoder {
         })
     }
 
-    /// One step: at least one byte of `rest`, which is not empty, is taken. Returns the others.
+    /// One step with `rest`, which is not empty: bytes of it are taken, or a header in it ends the unfinished frame. Returns
+    /// the bytes not taken.
     fn advance<'a>(&mut self, rest: &'a [u8], sink: &mut impl FnMut(Item)) -> &'a [u8] {
         if !self.partial.is_empty() {
             let known = self.partial.len();
