@@ -1,8 +1,19 @@
 //! `jadoube check`: would `run` work with this configuration?
 
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::{DEFAULT_CONFIG, Failure};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+
+use super::ports::is_jadoube;
+use super::{DEFAULT_CONFIG, Failure, print_line};
+use crate::config::{self, BrokerUrl, Config, Mqtt, Table, read_password};
+use crate::daemon::serial::{
+    Answer, Device, Holder, Identity, Refusal, Roots, Settings, Surveyed, survey,
+};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -11,6 +22,457 @@ pub struct Args {
     pub config: PathBuf,
 }
 
-pub fn run(_args: Args) -> Result<(), Failure> {
-    Err(Failure::failed("check is not built yet"))
+/// Everything is tried even after a failure: whoever sets up a hall wants the whole list.
+pub fn run(args: Args) -> Result<(), Failure> {
+    let config = Config::load(&args.config)?;
+    let tables = match config.tables.len() {
+        1 => "one table".to_owned(),
+        n => format!("{n} tables"),
+    };
+    let mut report = Report::default();
+    report.add(
+        "configuration",
+        Finding::Ok(format!("{}, {tables}", args.config.display())),
+    )?;
+    report.add("state", state_dir(&config.state_dir))?;
+    for (what, finding) in secrets(&config.mqtt) {
+        report.add(what, finding)?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    report.add("broker", runtime.block_on(broker(&config.mqtt.url)))?;
+    let named = config
+        .tables
+        .iter()
+        .filter_map(|table| match &table.device {
+            config::Device::Port(path) => Some(path.clone()),
+            _ => None,
+        });
+    let named: Vec<PathBuf> = named.collect();
+    let seen = runtime.block_on(survey(&Roots::default(), &Settings::default(), &named));
+    for table in &config.tables {
+        report.add(
+            &format!("table {}", table.name),
+            board(table, &config.tables, &seen),
+        )?;
+    }
+    report.end()
+}
+
+/// How long the broker may take to be found and to accept.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, PartialEq)]
+enum Finding {
+    Ok(String),
+    /// Could not be tried now, for a reason that is no fault.
+    Untried(String),
+    Fail(Refusal),
+}
+
+fn fail(reason: impl Into<String>, advice: impl Into<String>) -> Finding {
+    Finding::Fail(Refusal {
+        reason: reason.into(),
+        advice: advice.into(),
+    })
+}
+
+#[derive(Default)]
+struct Report {
+    failures: usize,
+}
+
+impl Report {
+    fn add(&mut self, what: &str, finding: Finding) -> Result<(), Failure> {
+        match finding {
+            Finding::Ok(how) => print_line(format_args!("ok    {what}: {how}")),
+            Finding::Untried(why) => print_line(format_args!("-     {what}: {why}")),
+            Finding::Fail(Refusal { reason, advice }) => {
+                self.failures += 1;
+                print_line(format_args!("FAIL  {what}: {reason}"))?;
+                print_line(format_args!("      {advice}"))
+            }
+        }
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        match self.failures {
+            0 => Ok(()),
+            1 => Err(Failure::failed("one check failed")),
+            n => Err(Failure::failed(format!("{n} checks failed"))),
+        }
+    }
+}
+
+/// Tries to write where the record will be, and leaves no trace.
+fn state_dir(dir: &Path) -> Finding {
+    let shown = dir.display();
+    // `run` makes the folder, so what is not there must be possible to make.
+    let existing = dir
+        .ancestors()
+        .find(|folder| folder.exists())
+        .unwrap_or(Path::new("."));
+    let existing = if existing.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        existing
+    };
+    let probe = existing.join(format!(".jadoube-check-{}", std::process::id()));
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&probe)
+        .and_then(|mut file| io::Write::write_all(&mut file, b"check"));
+    // Made by the line above, so there is nothing else to lose; if it was not made, this fails, which is as well.
+    let _ = fs::remove_file(&probe);
+    match written {
+        Ok(()) if existing == dir => Finding::Ok(format!("{shown} can be written")),
+        Ok(()) => Finding::Ok(format!("{shown} can be made")),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => fail(
+            format!("no permission to write to {}", existing.display()),
+            format!(
+                "Let the user that runs jadoube own {shown}, or set state_dir to another folder."
+            ),
+        ),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => fail(
+            format!("{} is not a folder", existing.display()),
+            "Set state_dir to a folder.",
+        ),
+        Err(error) => fail(
+            format!("{} cannot be written: {error}", existing.display()),
+            "Make room on the disk, or set state_dir to another folder.",
+        ),
+    }
+}
+
+/// The files that the connection to the broker needs.
+fn secrets(mqtt: &Mqtt) -> Vec<(&'static str, Finding)> {
+    let mut findings = Vec::new();
+    if let Some(path) = &mqtt.password_file {
+        let finding = match read_password(path) {
+            Ok(_) => Finding::Ok(format!("{} can be read", path.display())),
+            Err(error) => fail(error.to_string(), error.advice()),
+        };
+        findings.push(("password", finding));
+    }
+    let files = [
+        ("certificate", &mqtt.cert_file),
+        ("key", &mqtt.key_file),
+        ("authority", &mqtt.ca_file),
+    ];
+    for (what, path) in files {
+        let Some(path) = path else { continue };
+        let finding = match fs::read(path) {
+            Ok(_) => Finding::Ok(format!("{} can be read", path.display())),
+            Err(error) => fail(
+                format!("{} cannot be read: {error}", path.display()),
+                "Put the file there, and let the user that runs jadoube read it.",
+            ),
+        };
+        findings.push((what, finding));
+    }
+    findings
+}
+
+/// Whether anything listens where the broker should.
+async fn broker(url: &BrokerUrl) -> Finding {
+    let BrokerUrl { host, port } = url;
+    let addresses = match timeout(PATIENCE, lookup_host((host.as_str(), *port))).await {
+        Ok(Ok(addresses)) => addresses.collect::<Vec<_>>(),
+        Ok(Err(_)) => Vec::new(),
+        Err(_) => {
+            return fail(
+                format!("nobody says what address {host} has"),
+                "Check the network and its name server, or give the address in mqtt.url.",
+            );
+        }
+    };
+    if addresses.is_empty() {
+        return fail(
+            format!("no host is called {host}"),
+            "Correct mqtt.url, or give the address instead of the name.",
+        );
+    }
+    match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
+        Ok(Ok(_)) => Finding::Ok(format!("{host} port {port} accepts connections")),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => fail(
+            format!("{host} is there, but nothing listens at its port {port}"),
+            "Start the broker (systemctl start mosquitto), or correct mqtt.url. Without a listener line, mosquitto listens to its own machine only.",
+        ),
+        Ok(Err(error)) => fail(
+            format!("{host} port {port} cannot be reached: {error}"),
+            "Check the network cable or WiFi of this machine, and mqtt.url.",
+        ),
+        Err(_) => fail(
+            format!("{host} port {port} does not answer"),
+            "Check that the broker's machine is switched on, and that no firewall is between.",
+        ),
+    }
+}
+
+/// Whether a table's board is there, going by what answered.
+fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
+    let boards = || {
+        seen.iter().filter_map(|surveyed| match &surveyed.answer {
+            Answer::Board(identity) => Some((&surveyed.device, identity)),
+            _ => None,
+        })
+    };
+    // A daemon at work has its boards open, and they cannot be asked past it.
+    let daemon = seen.iter().find_map(|surveyed| match &surveyed.answer {
+        Answer::Busy { holder, .. } if is_jadoube(holder) => holder.as_ref(),
+        _ => None,
+    });
+    match &table.device {
+        config::Device::Port(path) => {
+            let node = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let Some(surveyed) = seen.iter().find(|surveyed| surveyed.device.is_at(&node)) else {
+                return fail(
+                    format!("{} is not there", path.display()),
+                    "Plug the board in.",
+                );
+            };
+            match &surveyed.answer {
+                Answer::Board(identity) => {
+                    Finding::Ok(format!("{identity}, on {}", path.display()))
+                }
+                Answer::Stranger(_) => fail(
+                    format!(
+                        "what answers on {} is no board that jadoube knows",
+                        path.display()
+                    ),
+                    "See `jadoube ports` for the board's port, and name that.",
+                ),
+                Answer::Busy {
+                    holder: Some(holder),
+                    ..
+                } if is_jadoube(&Some(holder.clone())) => Finding::Untried(format!(
+                    "{} is in use by the running {holder}",
+                    path.display()
+                )),
+                Answer::Busy { refusal, .. } | Answer::Refused(refusal) => {
+                    Finding::Fail(refusal.clone())
+                }
+                Answer::Foreign => fail(
+                    format!("{} was not asked", path.display()),
+                    "Run the check again.",
+                ),
+            }
+        }
+        config::Device::Serial(serial) => {
+            if let Some((device, identity)) =
+                boards().find(|(_, identity)| identity.answers_to(serial))
+            {
+                return Finding::Ok(format!("{identity}, on {}", device.path.display()));
+            }
+            absent(format!("board {serial} is not connected"), daemon, seen)
+        }
+        config::Device::Auto => {
+            let named = |device: &Device, identity: &Identity| {
+                tables.iter().any(|other| match &other.device {
+                    config::Device::Auto => false,
+                    config::Device::Serial(serial) => identity.answers_to(serial),
+                    config::Device::Port(path) => {
+                        path.canonicalize().is_ok_and(|node| device.is_at(&node))
+                    }
+                })
+            };
+            // The tables on auto take what is left in the order in which they stand.
+            let place = tables
+                .iter()
+                .filter(|other| other.device == config::Device::Auto)
+                .position(|other| other.name == table.name)
+                .unwrap_or(0);
+            match boards()
+                .filter(|(device, identity)| !named(device, identity))
+                .nth(place)
+            {
+                Some((device, identity)) => {
+                    Finding::Ok(format!("{identity}, on {}", device.path.display()))
+                }
+                None => absent("no board is left for it".to_owned(), daemon, seen),
+            }
+        }
+    }
+}
+
+/// A board that did not answer, and the likeliest cause.
+fn absent(missing: String, daemon: Option<&Holder>, seen: &[Surveyed]) -> Finding {
+    if let Some(holder) = daemon {
+        return Finding::Untried(format!("{missing}, unless the running {holder} has it"));
+    }
+    let refused = seen.iter().find_map(|surveyed| match &surveyed.answer {
+        Answer::Refused(refusal) | Answer::Busy { refusal, .. } => Some(refusal),
+        _ => None,
+    });
+    match refused {
+        Some(refusal) => fail(format!("{missing}: {}", refusal.reason), &refusal.advice),
+        None => fail(
+            missing,
+            "Plug it in and switch it on; `jadoube ports` lists what is there.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    use crate::daemon::serial::Usb;
+
+    fn config(tables: &str) -> Config {
+        Config::parse(tables, Path::new("/nowhere")).unwrap()
+    }
+
+    fn at(path: &str, answer: Answer) -> Surveyed {
+        let id = "045b:8111".parse().unwrap();
+        let usb = Usb {
+            id,
+            product: None,
+            serial: None,
+        };
+        Surveyed {
+            device: Device {
+                name: path.into(),
+                path: path.into(),
+                links: Vec::new(),
+                usb: Some(usb),
+            },
+            answer,
+        }
+    }
+
+    fn dgt(serial: &str) -> Answer {
+        Answer::Board(Identity {
+            family: "dgt",
+            serial: Some(serial.into()),
+            short_serial: None,
+            version: None,
+        })
+    }
+
+    fn busy(name: &str) -> Answer {
+        let refusal = Refusal {
+            reason: "/dev/c is in use".into(),
+            advice: "Close it.".into(),
+        };
+        Answer::Busy {
+            holder: Some(Holder {
+                pid: 7,
+                name: name.into(),
+            }),
+            refusal,
+        }
+    }
+
+    fn findings(tables: &str, seen: &[Surveyed]) -> Vec<String> {
+        let config = config(tables);
+        let say = |table| match board(table, &config.tables, seen) {
+            Finding::Ok(how) => format!("ok {how}"),
+            Finding::Untried(why) => format!("- {why}"),
+            Finding::Fail(refusal) => format!("FAIL {}", refusal.reason),
+        };
+        config.tables.iter().map(say).collect()
+    }
+
+    #[test]
+    fn each_table_finds_its_own_board() {
+        let tables = "[[table]]\nname = \"1\"\nserial = \"3000000002\"\n\
+            [[table]]\nname = \"2\"\nport = \"/dev/c\"\n\
+            [[table]]\nname = \"3\"\nport = \"auto\"\n\
+            [[table]]\nname = \"4\"\nserial = \"3000000009\"";
+        let seen = [
+            at("/dev/a", dgt("3000000001")),
+            at("/dev/b", dgt("3000000002")),
+            at("/dev/c", dgt("3000000003")),
+            at("/dev/d", Answer::Foreign),
+        ];
+        assert_eq!(
+            findings(tables, &seen),
+            [
+                "ok dgt board 3000000002, on /dev/b",
+                "ok dgt board 3000000003, on /dev/c",
+                "ok dgt board 3000000001, on /dev/a",
+                "FAIL board 3000000009 is not connected",
+            ]
+        );
+        assert_eq!(findings(tables, &[])[1], "FAIL /dev/c is not there");
+    }
+
+    #[test]
+    fn a_running_daemon_is_no_fault_but_another_program_is() {
+        let tables = "[[table]]\nname = \"1\"\nport = \"/dev/c\"\n\
+            [[table]]\nname = \"2\"\nserial = \"5\"";
+        assert_eq!(
+            findings(tables, &[at("/dev/c", busy("jadoube"))]),
+            [
+                "- /dev/c is in use by the running jadoube (pid 7)",
+                "- board 5 is not connected, unless the running jadoube (pid 7) has it",
+            ]
+        );
+        assert_eq!(
+            findings(tables, &[at("/dev/c", busy("minicom"))]),
+            [
+                "FAIL /dev/c is in use",
+                "FAIL board 5 is not connected: /dev/c is in use"
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_broker_is_tried() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = || BrokerUrl {
+            host: "127.0.0.1".into(),
+            port,
+        };
+        assert!(matches!(broker(&url()).await, Finding::Ok(_)));
+        drop(listener);
+        let Finding::Fail(refusal) = broker(&url()).await else {
+            panic!("nothing listens");
+        };
+        assert!(
+            refusal
+                .reason
+                .contains(&format!("nothing listens at its port {port}"))
+        );
+        assert!(refusal.advice.contains("systemctl start mosquitto"));
+    }
+
+    #[test]
+    fn the_state_folder_is_tried_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(
+            matches!(state_dir(folder.path()), Finding::Ok(how) if how.ends_with("can be written"))
+        );
+        let below = folder.path().join("a/b");
+        assert!(matches!(state_dir(&below), Finding::Ok(how) if how.ends_with("can be made")));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        for dir in [file.clone(), file.join("below")] {
+            assert!(
+                matches!(state_dir(&dir), Finding::Fail(refusal) if refusal.reason.ends_with("is not a folder"))
+            );
+        }
+    }
+
+    #[test]
+    fn files_for_the_broker_are_tried() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("password"), "secret\n").unwrap();
+        let mqtt = Mqtt {
+            password_file: Some(folder.path().join("password")),
+            ca_file: Some(folder.path().join("ca.pem")),
+            ..Mqtt::default()
+        };
+        let findings = secrets(&mqtt);
+        assert!(matches!(findings[0], ("password", Finding::Ok(_))));
+        assert!(matches!(findings[1], ("authority", Finding::Fail(_))));
+        assert!(!format!("{findings:?}").contains("secret"));
+    }
 }
