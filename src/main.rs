@@ -1,3 +1,69 @@
-//! The command line.
+//! The command line: reads the arguments, hands over to the command, and says how it ended.
 
-fn main() {}
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use jadoube::commands::{Cli, Failure};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.command.is_long_running());
+    match cli.command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report(&failure);
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Prints the whole chain of causes on one line, and on a second what to do about it.
+fn report(failure: &Failure) {
+    let Some(chain) = failure.chain() else {
+        return;
+    };
+    // Where standard error is closed too, the exit code has to be enough.
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "jadoube: {chain}");
+    if let Some(advice) = failure.advice() {
+        let _ = writeln!(stderr, "{advice}");
+    }
+}
+
+/// Log lines go to standard error, standard output is for data.
+///
+/// systemd sets `JOURNAL_STREAM` where standard error is the journal, which stamps and colours the lines itself; and the
+/// commands that are over in a moment need no times either.
+fn start_log(long_running: bool) {
+    const VARIABLE: &str = "JADOUBE_LOG";
+    const DEFAULT: &str = "info";
+    let wanted = std::env::var(VARIABLE).unwrap_or_default();
+    let wanted = if wanted.trim().is_empty() {
+        DEFAULT
+    } else {
+        &wanted
+    };
+    let (filter, refused) = match EnvFilter::try_new(wanted) {
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new(DEFAULT), Some(error)),
+    };
+    let journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    let terminal = io::IsTerminal::is_terminal(&io::stderr());
+    let lines = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(terminal && !journal && std::env::var_os("NO_COLOR").is_none())
+        // The complaint about a closed standard error would itself go there, and panic.
+        .log_internal_errors(false);
+    if long_running && !journal {
+        lines.init();
+    } else {
+        lines.without_time().init();
+    }
+    if let Some(error) = refused {
+        tracing::warn!("{VARIABLE} is not a log filter ({error}); logging at {DEFAULT}");
+    }
+}

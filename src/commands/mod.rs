@@ -1,0 +1,270 @@
+//! The commands, one a file: what each takes, and what it does.
+//!
+//! A command prints data to standard output by [`print_line`] or [`print_with`] and tells people things through `tracing`; it
+//! ends with a [`Failure`] or without.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write};
+
+use clap::{Parser, Subcommand};
+
+pub mod check;
+#[cfg(feature = "demo")]
+pub mod demo;
+pub mod ports;
+pub mod record;
+pub mod replay;
+pub mod run;
+pub mod schema;
+pub mod simulate;
+
+/// Where the configuration is looked for unless the command line says otherwise.
+pub const DEFAULT_CONFIG: &str = "/etc/jadoube/jadoube.toml";
+
+/// Reads electronic chess boards, works out what the players did, and publishes it over MQTT.
+#[derive(Debug, Parser)]
+#[command(name = "jadoube", version, arg_required_else_help = true)]
+#[command(
+    after_help = "JADOUBE_LOG sets what is logged to standard error: error, warn, info (default), debug, trace.\n\
+    Exit codes: 0 ok, 1 failed, 2 wrong usage, 78 bad configuration."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show everything on this machine with nothing installed: virtual boards, the real pipeline, a broker
+    #[cfg(feature = "demo")]
+    Demo(demo::Args),
+    /// Read the boards of this machine and publish what happens on them
+    Run(run::Args),
+    /// Play games on a virtual board, for a program that reads boards
+    Simulate(simulate::Args),
+    /// Write down what a board sends, and do nothing else with it
+    Record(record::Args),
+    /// Run recorded traces through the pipeline and print what it makes of them
+    Replay(replay::Args),
+    /// List the serial devices, and what answers on them
+    Ports(ports::Args),
+    /// Try the configuration: broker, ports, files
+    Check(check::Args),
+    /// Write the JSON Schemas of all payloads
+    Schema(schema::Args),
+}
+
+impl Command {
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            #[cfg(feature = "demo")]
+            Command::Demo(args) => demo::run(args),
+            Command::Run(args) => run::run(args),
+            Command::Simulate(args) => simulate::run(args),
+            Command::Record(args) => record::run(args),
+            Command::Replay(args) => replay::run(args),
+            Command::Ports(args) => ports::run(args),
+            Command::Check(args) => check::run(args),
+            Command::Schema(args) => schema::run(args),
+        }
+    }
+
+    /// Whether it runs until it is stopped, so that its log lines need a time.
+    pub fn is_long_running(&self) -> bool {
+        matches!(self, Command::Run(_))
+    }
+}
+
+/// How a command ended without doing what it was asked: the cause for people, and the exit code for programs.
+///
+/// Every error turns into one by `?`, with exit code 1. It is no [`Error`] itself, so that `?` can do that.
+#[derive(Debug)]
+pub struct Failure(Box<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Error {
+        code: u8,
+        error: Box<dyn Error + Send + Sync>,
+        advice: Option<String>,
+    },
+    /// Nobody reads standard output any more. He who closed it knows, so nothing is said.
+    ReaderGone,
+}
+
+impl Failure {
+    /// It was tried and did not work: exit code 1.
+    pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
+        Failure::new(1, error)
+    }
+
+    /// The arguments do not make sense: exit code 2, as that of clap's own complaints.
+    pub fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
+        Failure::new(2, error)
+    }
+
+    /// The configuration does not make sense: exit code 78, `EX_CONFIG` of sysexits; the unit does not restart on it.
+    pub fn config(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
+        Failure::new(78, error)
+    }
+
+    /// For a failed write to standard output: that its reader has gone away is the end, but no error.
+    pub fn output(error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Failure(Box::new(Kind::ReaderGone))
+        } else {
+            Failure::failed(error).context("standard output")
+        }
+    }
+
+    /// What was being done, or with what, put in front of the cause.
+    pub fn context(mut self, what: impl Into<String>) -> Failure {
+        if let Kind::Error { error, .. } = &mut *self.0 {
+            let source = std::mem::replace(error, "".into());
+            *error = Box::new(Context {
+                what: what.into(),
+                source,
+            });
+        }
+        self
+    }
+
+    /// What to do about it, as a sentence.
+    pub fn advise(mut self, what: impl Into<String>) -> Failure {
+        if let Kind::Error { advice, .. } = &mut *self.0 {
+            *advice = Some(what.into());
+        }
+        self
+    }
+
+    pub fn code(&self) -> u8 {
+        match &*self.0 {
+            Kind::Error { code, .. } => *code,
+            Kind::ReaderGone => 0,
+        }
+    }
+
+    /// All causes on one line, the outermost first; nothing where nothing is to be said.
+    pub fn chain(&self) -> Option<String> {
+        let Kind::Error { error, .. } = &*self.0 else {
+            return None;
+        };
+        let mut line = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            line.push_str(": ");
+            line.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    pub fn advice(&self) -> Option<&str> {
+        match &*self.0 {
+            Kind::Error { advice, .. } => advice.as_deref(),
+            Kind::ReaderGone => None,
+        }
+    }
+
+    fn new(code: u8, error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
+        Failure(Box::new(Kind::Error {
+            code,
+            error: error.into(),
+            advice: None,
+        }))
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::failed(error)
+    }
+}
+
+/// Writes one line of data and sends it off at once, so that whoever reads along sees it.
+pub fn print_line(line: impl fmt::Display) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}")
+        .and_then(|()| stdout.flush())
+        .map_err(Failure::output)
+}
+
+/// Writes much data at once.
+pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    write(&mut stdout)
+        .and_then(|()| stdout.flush())
+        .map_err(Failure::output)
+}
+
+/// Reads the argument of `--speed`: a factor above nought.
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(factor),
+        _ => Err("a number above 0 is expected: 1 is real time, 10 ten times as fast".into()),
+    }
+}
+
+/// An error with what was being done in front of it.
+#[derive(Debug)]
+struct Context {
+    what: String,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl fmt::Display for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl Error for Context {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_failure_tells_its_whole_chain_on_one_line() {
+        let failure = Failure::config(io::Error::other("first line\n  second line"))
+            .context("reading the key")
+            .context("x.toml")
+            .advise("Look at it.");
+        assert_eq!(
+            failure.chain().as_deref(),
+            Some("x.toml: reading the key: first line second line")
+        );
+        assert_eq!(failure.advice(), Some("Look at it."));
+        assert_eq!(failure.code(), 78);
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_error() {
+        let failure = Failure::output(io::ErrorKind::BrokenPipe.into()).context("anything");
+        assert_eq!(failure.chain(), None);
+        assert_eq!(failure.code(), 0);
+        let failure = Failure::output(io::ErrorKind::StorageFull.into());
+        assert_eq!(failure.code(), 1);
+        assert!(failure.chain().is_some());
+    }
+
+    #[test]
+    fn speeds_are_above_nought() {
+        assert_eq!(speed("2.5"), Ok(2.5));
+        for text in ["0", "-1", "nan", "inf", "fast", ""] {
+            assert!(speed(text).is_err(), "{text}");
+        }
+    }
+}
