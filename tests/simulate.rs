@@ -125,7 +125,7 @@ async fn a_host_opens_the_port_for_itself_and_hears_the_whole_game() {
     });
     let serving = Serving {
         speed: 20.0,
-        linger_ms: None,
+        linger: None,
     };
     tokio::select! {
         served = port.serve(&mut player, &serving) => panic!("it ended: {served:?}"),
@@ -181,7 +181,7 @@ fn the_command_prints_its_port_plays_and_ends_and_takes_its_link_away() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("games.pgn"), GAME).unwrap();
     let arguments = [
-        "--link", "board", "--speed", "20", "--think", "1", "--seed", "3",
+        "--link", "board", "--speed", "20", "--think", "1", "--seed", "3", "--linger", "1",
     ];
     let mut command = Running(simulate(folder.path(), &arguments).spawn().unwrap());
     let path = command.first_line();

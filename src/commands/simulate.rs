@@ -55,8 +55,11 @@ pub struct Args {
     /// The board stands the other way round
     #[arg(long)]
     pub rotated: bool,
-    /// Go on answering after the last game, until interrupted
-    #[arg(long)]
+    /// Seconds, however fast time goes, that the board still answers after the last game
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    pub linger: u32,
+    /// Go on answering after the last game until interrupted
+    #[arg(long, conflicts_with = "linger")]
     pub stay: bool,
 }
 
@@ -109,7 +112,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         print_line(port.path())?;
         let serving = Serving {
             speed: args.speed,
-            linger_ms: (!args.stay).then_some(LINGER_MS),
+            linger: (!args.stay).then(|| Duration::from_secs(args.linger.into())),
         };
         tokio::select! {
             served = port.serve(&mut player, &serving) => Ok(served?),
@@ -133,8 +136,8 @@ pub struct VirtualPort {
 pub struct Serving {
     /// 1 is real time, 10 ten times as fast.
     pub speed: f64,
-    /// How long the board answers after its last game, in the table's time; `None` for until it is stopped.
-    pub linger_ms: Option<Millis>,
+    /// How long, in our own time, the board answers after its last game; `None` for until it is stopped.
+    pub linger: Option<Duration>,
 }
 
 impl VirtualPort {
@@ -167,7 +170,7 @@ impl VirtualPort {
         let mut line = Line::new(BAUD);
         let mut heard = begin;
         let mut began = false;
-        let mut end_ms = None;
+        let mut end: Option<Instant> = None;
         let mut buffer = [0; 256];
         loop {
             let now = table_ms(Instant::now());
@@ -181,12 +184,12 @@ impl VirtualPort {
                 began = true;
                 tracing::info!("{}: the first game begins", self.path);
             }
-            if player.is_finished() && end_ms.is_none() {
+            if end.is_none() && player.is_finished() && line.poll_timeout().is_none() {
                 tracing::info!("{}: all games are played", self.path);
-                end_ms = Some(now);
+                end = Some(Instant::now());
             }
-            if let (Some(end), Some(linger)) = (end_ms, serving.linger_ms)
-                && now >= end + linger
+            if let (Some(end), Some(linger)) = (end, serving.linger)
+                && end.elapsed() >= linger
             {
                 return Ok(());
             }
@@ -292,6 +295,8 @@ fn player(args: &Args) -> Result<Player, Failure> {
         })
         .map_or_else(default_control, Ok)?;
     let mean_ms = u64::from(args.think) * 1000;
+    // A host judges by its own clock how long men have stood.
+    let watched = |ms: Millis| (ms as f64 * args.speed.max(1.0)) as Millis;
     let pace = if games.iter().any(|game| game.clocks.is_some()) {
         Pace::Recorded {
             increment_ms: u64::from(control.periods()[0].increment_s) * 1000,
@@ -303,6 +308,7 @@ fn player(args: &Args) -> Result<Player, Failure> {
     let script = hands::Hands::new(args.hands.into(), args.seed)
         .map_err(Failure::usage)?
         .with_pace(pace)
+        .with_rest(watched(REST_MS))
         .series(&games, scene)
         .ok_or_else(|| {
             Failure::failed(format!("{}: there is no game in it", args.pgn.display()))
@@ -311,6 +317,7 @@ fn player(args: &Args) -> Result<Player, Failure> {
     let options = TableOptions {
         rotated: args.rotated,
         control: Some(control),
+        lead_in_ms: watched(LEAD_IN_MS),
         ..TableOptions::default()
     };
     Ok(Player::new(0, script, board, &options))
@@ -363,8 +370,9 @@ fn default_control() -> Result<TimeControl, Failure> {
 /// What the clock is set to where neither the command line nor the games say.
 const DEFAULT_CONTROL: &str = "5400+30";
 
-/// So long after the last event the board still answers; in the table's time.
-const LINGER_MS: Millis = 15_000;
+/// How long the men stand still, in the time of whoever watches: before the first game, and where a script rests.
+const LEAD_IN_MS: Millis = 3_000;
+const REST_MS: Millis = 6_000;
 
 /// Bytes leave in portions of about this length, so that a host reads messages in pieces, as it would from a wire.
 const FLOW_MS: Millis = 8;

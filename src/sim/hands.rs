@@ -100,6 +100,7 @@ pub enum Pace {
 pub struct Hands {
     level: Level,
     pace: Pace,
+    rest_ms: Millis,
     rng: Rng,
 }
 
@@ -109,6 +110,7 @@ impl Hands {
             Level::Clean | Level::Human => Ok(Hands {
                 level,
                 pace: Pace::Mean(4_000),
+                rest_ms: 6_000,
                 rng: Rng::with_seed(seed),
             }),
             Level::Blitz | Level::Faulty => Err(LevelError::NotYet(level)),
@@ -117,6 +119,13 @@ impl Hands {
 
     pub fn with_pace(mut self, pace: Pace) -> Hands {
         self.pace = pace;
+        self
+    }
+
+    /// How long men stand still where that means something: the array before a game, the kings that show a result. It has to outlast
+    /// what a watcher waits for, five seconds unless time goes faster for the table than for him.
+    pub fn with_rest(mut self, rest_ms: Millis) -> Hands {
+        self.rest_ms = rest_ms;
         self
     }
 
@@ -146,7 +155,7 @@ impl Hands {
                 table.wait(BETWEEN_GAMES_MS);
                 self.set_up(&mut table, game.start.board());
                 table.act(Act::ClockReset);
-                table.wait(BEFORE_START_MS);
+                table.wait(self.rest_ms);
             }
             truths.push(self.play_game(&mut table, game, &scene(game)));
         }
@@ -704,6 +713,10 @@ impl Hands {
         }
     }
 
+    pub(super) fn rest_ms(&self) -> Millis {
+        self.rest_ms
+    }
+
     pub(super) fn human(&self) -> bool {
         self.level != Level::Clean
     }
@@ -788,6 +801,3 @@ const HAND_MS: Millis = 300;
 
 /// The players talk about it before they set up again.
 const BETWEEN_GAMES_MS: Millis = 5_000;
-
-/// From the last man set up to the start of the clock; a daemon that arms itself wants to see the array stand for a while.
-const BEFORE_START_MS: Millis = 4_000;

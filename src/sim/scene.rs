@@ -184,8 +184,7 @@ impl Hands {
             Ending::Kings(result) => (IncidentKind::ResultKings, self.show_result(table, result)),
         };
         let to_ms = table.now;
-        // The sign has to stand for five seconds.
-        table.wait(8_000);
+        table.wait(self.rest_ms());
         Incident {
             kind,
             ply: game.moves.len() + 1,
