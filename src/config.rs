@@ -1,1 +1,1373 @@
+//! The configuration of `run`: a TOML file, or the few arguments that do without one.
 //!
+//! Each value is read into its own type here, so that whoever has a [`Config`] need not check it again. Unknown keys are
+//! refused: a mistyped one would be a setting that nobody applies. The section `[hub]` belongs to the command of that name; it
+//! is accepted and left unread. `systemd/jadoube.toml` explains every key; a new key is written there too.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::net::Ipv6Addr;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de};
+use toml::Spanned;
+
+use crate::Millis;
+use crate::clock::control::TimeControl;
+use crate::command::OrientationSetting;
+use crate::laws::ruleset::{Ruleset, Variant};
+use crate::trace::{Arming, ClockSide, Family};
+
+/// Everything that `run` is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Topic level.
+    pub event: Name,
+    /// Topic level.
+    pub node: Name,
+    /// Where the record, the outbox, PGN files and traces are kept.
+    pub state_dir: PathBuf,
+    pub mqtt: Mqtt,
+    /// What a table has that says nothing else.
+    pub defaults: Settings,
+    pub tables: Vec<Table>,
+}
+
+/// How the broker is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mqtt {
+    pub url: BrokerUrl,
+    /// The first levels of all topics.
+    pub base: String,
+    pub version: MqttVersion,
+    pub username: Option<String>,
+    /// See [`read_password`].
+    pub password_file: Option<PathBuf>,
+    pub cert_file: Option<PathBuf>,
+    pub key_file: Option<PathBuf>,
+    pub ca_file: Option<PathBuf>,
+}
+
+/// One table, with what it takes from the defaults filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    pub name: Name,
+    pub device: Device,
+    pub settings: Settings,
+}
+
+/// Which board stands on a table.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Device {
+    /// The only board that no other table names.
+    Auto,
+    /// The board with this serial number of its own, wherever it is plugged in.
+    Serial(String),
+    /// Whatever is plugged in there.
+    Port(PathBuf),
+}
+
+/// What can be set for one table or for all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub ruleset: Ruleset,
+    pub variant: Variant,
+    /// Whether the arbiters are enough for the Laws of standard play to apply in rapid and blitz (2023: A.4, B.2).
+    pub supervised: bool,
+    /// Nothing is compared with a control where there is none.
+    pub time_control: Option<TimeControl>,
+    /// `None`: found out.
+    pub board: Option<Family>,
+    pub orientation: OrientationSetting,
+    pub white_clock_side: ClockSide,
+    /// `None`: `auto`, until somebody sends a pairing for the table.
+    pub arming: Option<Arming>,
+    pub result_by_kings: ResultByKings,
+    /// Delays `pgn` and the archive.
+    pub pgn_delay_s: u32,
+    /// Whether commands may set and stop the clock on the board's cable.
+    pub clock_control: bool,
+    /// Whether each game's trace is kept.
+    pub record: bool,
+    /// Whether each lift and place is published.
+    pub publish_touches: bool,
+    /// How long the board must be quiet before a move is shown.
+    pub settle_ms: Millis,
+    /// How long a man that could go on is waited for.
+    pub hold_ms: Millis,
+}
+
+/// A level of a topic: the event, a node, a table. Lower-case letters, digits and hyphens, at most 32 of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Name(String);
+
+/// Where the broker listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokerUrl {
+    /// Name or address, an IPv6 address without brackets.
+    pub host: String,
+    pub port: u16,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MqttVersion {
+    V4,
+    #[default]
+    V5,
+}
+
+/// What it means that the kings stand in the middle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultByKings {
+    /// The result is set.
+    #[default]
+    Accept,
+    /// The result is proposed, and an arbiter sets it.
+    Propose,
+}
+
+/// Why a configuration cannot be used: where, what is wrong, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    path: Option<PathBuf>,
+    place: Option<Place>,
+    what: String,
+    advice: String,
+}
+
+/// A place in a file; both count from 1, and a column is a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Config {
+    /// Reads a file. Relative paths in it start at its own folder.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let bytes = fs::read(path).map_err(|error| {
+            let advice = match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    "Copy the example jadoube.toml there, name another file with --config, or do without one: \
+                     jadoube run --port auto --table 1 --broker mqtt://127.0.0.1:1883"
+                }
+                std::io::ErrorKind::PermissionDenied => "Let the user that runs jadoube read it.",
+                _ => "Name a readable file with --config.",
+            };
+            ConfigError::new(format!("cannot be read: {error}"), advice)
+                .in_file(path)
+        })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = error.utf8_error().valid_up_to();
+            let readable = String::from_utf8_lossy(&error.as_bytes()[..good]).into_owned();
+            ConfigError::new("not UTF-8", "Save the file as UTF-8.")
+                .at(&readable, readable.len())
+                .in_file(path)
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Config::parse(&text, folder).map_err(|error| error.in_file(path))
+    }
+
+    /// Reads the text of a file that lies in `folder`.
+    pub fn parse(text: &str, folder: &Path) -> Result<Config, ConfigError> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let what = error.message().replace('\n', " ");
+            let advice = advice_for(&what);
+            let place = error.span().map(|span| span.start);
+            let error = ConfigError::new(what, advice);
+            match place {
+                Some(offset) => error.at(text, offset),
+                None => error,
+            }
+        })?;
+        let defaults = match &file.defaults {
+            Some(section) => section.over(&Settings::default()),
+            None => Settings::default(),
+        };
+        let tables = tables(text, &file.table, &defaults)?;
+        Ok(Config {
+            event: file.event.unwrap_or_else(default_event),
+            node: file.node.unwrap_or_else(own_host_name),
+            state_dir: file
+                .state_dir
+                .map_or_else(default_state_dir, |dir| folder.join(dir)),
+            mqtt: mqtt(text, file.mqtt, folder)?,
+            defaults,
+            tables,
+        })
+    }
+
+    /// The configuration of `run` without a file: one table, one board, one broker.
+    ///
+    /// `port` is `auto` or a path; the table is `1` and the broker the one of this machine unless said otherwise. The state goes
+    /// where a user may write.
+    pub fn from_args(
+        port: Option<&str>,
+        table: Option<&str>,
+        broker: Option<&str>,
+    ) -> Result<Config, ConfigError> {
+        let device = match port {
+            None | Some("auto") => Device::Auto,
+            Some("") => {
+                return Err(ConfigError::new(
+                    "--port: no port is named",
+                    "Say --port auto, or name a device that jadoube ports lists.",
+                ));
+            }
+            Some(path) => Device::Port(path.into()),
+        };
+        let name = table.unwrap_or("1").parse::<Name>().map_err(|error| {
+            ConfigError::new(
+                format!("--table: {error}"),
+                "Use the number or a short name of the table: it becomes a level of the topics.",
+            )
+        })?;
+        let defaults = Settings::default();
+        let mut config = Config {
+            event: default_event(),
+            node: own_host_name(),
+            state_dir: users_state_dir(),
+            mqtt: Mqtt::default(),
+            tables: vec![Table {
+                name,
+                device,
+                settings: defaults.clone(),
+            }],
+            defaults,
+        };
+        if let Some(broker) = broker {
+            config.use_broker(broker)?;
+        }
+        Ok(config)
+    }
+
+    /// Takes the broker of the command line in place of the configured one.
+    pub fn use_broker(&mut self, url: &str) -> Result<(), ConfigError> {
+        self.mqtt.url = url.parse().map_err(|error: BrokerUrlError| {
+            ConfigError::new(format!("--broker: {error}"), BROKER_ADVICE)
+        })?;
+        Ok(())
+    }
+}
+
+/// Reads the password of the broker: what the file holds, without the space and line break around it.
+pub fn read_password(path: &Path) -> Result<String, ConfigError> {
+    let refused = |what: String, advice: &str| {
+        Err(ConfigError::new(format!("password_file {what}"), advice).in_file(path))
+    };
+    match fs::read_to_string(path) {
+        Ok(text) if text.trim().is_empty() => refused(
+            "is empty".into(),
+            "Write the password into it, on one line.",
+        ),
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) => refused(
+            format!("cannot be read: {error}"),
+            "Write the password into it, on one line, and let only the user that runs jadoube read it.",
+        ),
+    }
+}
+
+impl ConfigError {
+    /// What to do about it, as a sentence.
+    pub fn advice(&self) -> &str {
+        &self.advice
+    }
+
+    pub fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    fn new(what: impl Into<String>, advice: impl Into<String>) -> ConfigError {
+        ConfigError {
+            path: None,
+            place: None,
+            what: what.into(),
+            advice: advice.into(),
+        }
+    }
+
+    fn at(mut self, text: &str, offset: usize) -> ConfigError {
+        self.place = Some(Place::of(text, offset));
+        self
+    }
+
+    fn in_file(mut self, path: &Path) -> ConfigError {
+        self.path = Some(path.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        if let Some(Place { line, column }) = self.place {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            ruleset: Ruleset::default(),
+            variant: Variant::default(),
+            supervised: true,
+            time_control: None,
+            board: None,
+            orientation: OrientationSetting::Auto,
+            white_clock_side: ClockSide::Auto,
+            arming: None,
+            result_by_kings: ResultByKings::Accept,
+            pgn_delay_s: 0,
+            clock_control: false,
+            record: true,
+            publish_touches: false,
+            settle_ms: 250,
+            hold_ms: 350,
+        }
+    }
+}
+
+impl Default for Mqtt {
+    fn default() -> Mqtt {
+        Mqtt {
+            url: BrokerUrl::default(),
+            base: "jadoube/v1".into(),
+            version: MqttVersion::V5,
+            username: None,
+            password_file: None,
+            cert_file: None,
+            key_file: None,
+            ca_file: None,
+        }
+    }
+}
+
+/// The broker of this machine.
+impl Default for BrokerUrl {
+    fn default() -> BrokerUrl {
+        BrokerUrl {
+            host: "127.0.0.1".into(),
+            port: BrokerUrl::PORT,
+        }
+    }
+}
+
+impl Name {
+    const LONGEST: usize = 32;
+
+    /// Makes a name of any text; `fallback`, which must itself be a name, where nothing is left of it.
+    fn fitted(text: &str, fallback: &str) -> Name {
+        let fitted: String = text
+            .to_lowercase()
+            .chars()
+            .map(|c| if is_name_char(c) { c } else { '-' })
+            .take(Name::LONGEST)
+            .collect();
+        let fitted = fitted.trim_matches('-');
+        Name(if fitted.is_empty() { fallback } else { fitted }.to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The text cannot be a level of a topic.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no name: 1 to 32 lower-case letters a-z, digits and hyphens are expected")]
+pub struct NameError(String);
+
+impl FromStr for Name {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Name, NameError> {
+        if (1..=Name::LONGEST).contains(&text.len()) && text.chars().all(is_name_char) {
+            Ok(Name(text.to_owned()))
+        } else {
+            Err(NameError(text.chars().take(40).collect()))
+        }
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Name, NameError> {
+        text.parse()
+    }
+}
+
+impl BrokerUrl {
+    /// The port of MQTT without TLS.
+    const PORT: u16 = 1883;
+}
+
+/// Why a text does not say where a broker is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BrokerUrlError {
+    #[error("{0:?} is no address of a broker: mqtt://host:1883 is expected")]
+    NotMqtt(String),
+    #[error("mqtts:// is known, but this build has no TLS yet")]
+    NoTls,
+    #[error("the address of a broker must not hold a user or a password")]
+    Credentials,
+    #[error("the address {0:?} names no host that could exist")]
+    BadHost(String),
+    #[error("{0:?} is no port: a number from 1 to 65535 is expected")]
+    BadPort(String),
+    #[error("the address of a broker ends with the port; {0:?} follows")]
+    Path(String),
+}
+
+impl FromStr for BrokerUrl {
+    type Err = BrokerUrlError;
+
+    fn from_str(text: &str) -> Result<BrokerUrl, BrokerUrlError> {
+        let shown = |text: &str| text.chars().take(60).collect::<String>();
+        // Before anything is shown of it: it may hold a password.
+        if text.contains('@') {
+            return Err(BrokerUrlError::Credentials);
+        }
+        let rest = match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("mqtt") => rest,
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("mqtts") => {
+                return Err(BrokerUrlError::NoTls);
+            }
+            _ => return Err(BrokerUrlError::NotMqtt(shown(text))),
+        };
+        let (authority, path) = match rest.find(['/', '?', '#']) {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        if !matches!(path, "" | "/") {
+            return Err(BrokerUrlError::Path(shown(path)));
+        }
+        let bad_host = || BrokerUrlError::BadHost(shown(text));
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(rest) => {
+                let (host, rest) = rest.split_once(']').ok_or_else(bad_host)?;
+                host.parse::<Ipv6Addr>().map_err(|_| bad_host())?;
+                match rest.strip_prefix(':') {
+                    Some(port) => (host, Some(port)),
+                    None if rest.is_empty() => (host, None),
+                    None => return Err(bad_host()),
+                }
+            }
+            None => {
+                let (host, port) = match authority.split_once(':') {
+                    Some((host, port)) => (host, Some(port)),
+                    None => (authority, None),
+                };
+                let is_host = !host.is_empty()
+                    && host
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+                if !is_host {
+                    return Err(bad_host());
+                }
+                (host, port)
+            }
+        };
+        let port = match port {
+            None => BrokerUrl::PORT,
+            Some(digits) => match digits.parse() {
+                Ok(port) if port > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()) => port,
+                _ => return Err(BrokerUrlError::BadPort(shown(digits))),
+            },
+        };
+        Ok(BrokerUrl {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+impl fmt::Display for BrokerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "mqtt://[{}]:{}", self.host, self.port),
+            false => write!(f, "mqtt://{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Auto => f.write_str("auto"),
+            Device::Serial(serial) => write!(f, "serial number {serial}"),
+            Device::Port(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// The file as it is written; everything may be missing.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    event: Option<Name>,
+    node: Option<Name>,
+    #[serde(default, deserialize_with = "path")]
+    state_dir: Option<PathBuf>,
+    #[serde(default)]
+    mqtt: MqttSection,
+    defaults: Option<DefaultsSection>,
+    #[serde(default)]
+    table: Vec<TableSection>,
+    /// That of another command; only known here so that one file can serve both.
+    #[serde(rename = "hub")]
+    _hub: Option<toml::Table>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct MqttSection {
+    #[serde(deserialize_with = "parsed")]
+    url: Option<BrokerUrl>,
+    #[serde(deserialize_with = "base")]
+    base: Option<String>,
+    #[serde(deserialize_with = "mqtt_version")]
+    version: Option<MqttVersion>,
+    username: Option<String>,
+    password_file: Option<Spanned<PathBuf>>,
+    cert_file: Option<Spanned<PathBuf>>,
+    key_file: Option<Spanned<PathBuf>>,
+    ca_file: Option<Spanned<PathBuf>>,
+}
+
+/// Declares a section with the keys of [`Settings`] and some of its own.
+macro_rules! settings_section {
+    ($name:ident { $($(#[$meta:meta])* $key:ident: $type:ty,)* }) => {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct $name {
+            $($(#[$meta])* $key: $type,)*
+            #[serde(default, deserialize_with = "parsed")]
+            ruleset: Option<Ruleset>,
+            #[serde(default, deserialize_with = "parsed")]
+            variant: Option<Variant>,
+            supervised: Option<bool>,
+            #[serde(default, deserialize_with = "parsed")]
+            time_control: Option<TimeControl>,
+            #[serde(default, deserialize_with = "board")]
+            board: Option<Option<Family>>,
+            orientation: Option<OrientationSetting>,
+            white_clock_side: Option<ClockSide>,
+            arming: Option<Arming>,
+            result_by_kings: Option<ResultByKings>,
+            #[serde(default, deserialize_with = "pgn_delay")]
+            pgn_delay_s: Option<u32>,
+            clock_control: Option<bool>,
+            record: Option<bool>,
+            publish_touches: Option<bool>,
+            #[serde(default, deserialize_with = "short_time")]
+            settle_ms: Option<Millis>,
+            #[serde(default, deserialize_with = "short_time")]
+            hold_ms: Option<Millis>,
+        }
+
+        impl $name {
+            /// These settings where they are given, the others where not.
+            fn over(&self, others: &Settings) -> Settings {
+                Settings {
+                    ruleset: self.ruleset.unwrap_or(others.ruleset),
+                    variant: self.variant.unwrap_or(others.variant),
+                    supervised: self.supervised.unwrap_or(others.supervised),
+                    time_control: self.time_control.clone().or_else(|| others.time_control.clone()),
+                    board: self.board.unwrap_or(others.board),
+                    orientation: self.orientation.unwrap_or(others.orientation),
+                    white_clock_side: self.white_clock_side.unwrap_or(others.white_clock_side),
+                    arming: self.arming.or(others.arming),
+                    result_by_kings: self.result_by_kings.unwrap_or(others.result_by_kings),
+                    pgn_delay_s: self.pgn_delay_s.unwrap_or(others.pgn_delay_s),
+                    clock_control: self.clock_control.unwrap_or(others.clock_control),
+                    record: self.record.unwrap_or(others.record),
+                    publish_touches: self.publish_touches.unwrap_or(others.publish_touches),
+                    settle_ms: self.settle_ms.unwrap_or(others.settle_ms),
+                    hold_ms: self.hold_ms.unwrap_or(others.hold_ms),
+                }
+            }
+        }
+    };
+}
+
+settings_section!(DefaultsSection {});
+
+settings_section!(TableSection {
+    name: Spanned<Name>,
+    serial: Option<Spanned<String>>,
+    port: Option<Spanned<PathBuf>>,
+});
+
+/// Fills in what the tables take from the defaults, and checks that no two want the same.
+fn tables(
+    text: &str,
+    sections: &[TableSection],
+    defaults: &Settings,
+) -> Result<Vec<Table>, ConfigError> {
+    let mut names = HashMap::new();
+    let mut devices = HashMap::new();
+    let mut tables = Vec::with_capacity(sections.len());
+    for section in sections {
+        let name = section.name.get_ref();
+        if let Some(before) = names.insert(name.clone(), section.name.span()) {
+            return Err(ConfigError::new(
+                format!(
+                    "table {name} was described before, in line {}",
+                    Place::of(text, before.start).line
+                ),
+                "Give each table a name of its own.",
+            )
+            .at(text, section.name.span().start));
+        }
+        let (device, span) = device(text, section)?;
+        if let Some(before) = devices.insert(device.clone(), name.clone()) {
+            let (what, advice) = match device {
+                Device::Auto => (
+                    format!("tables {before} and {name} both take whatever board there is"),
+                    "Give each its board by serial or port; jadoube ports lists them.",
+                ),
+                _ => (
+                    format!("tables {before} and {name} have the same board ({device})"),
+                    "A board stands on one table: correct one of them; jadoube ports lists the boards.",
+                ),
+            };
+            return Err(ConfigError::new(what, advice).at(text, span.start));
+        }
+        tables.push(Table {
+            name: name.clone(),
+            device,
+            settings: section.over(defaults),
+        });
+    }
+    Ok(tables)
+}
+
+/// Which board a table names, and where it does so.
+fn device(text: &str, section: &TableSection) -> Result<(Device, Range<usize>), ConfigError> {
+    const ADVICE: &str =
+        "jadoube ports lists the boards with their serial numbers and their ports.";
+    match (&section.serial, &section.port) {
+        (Some(_), Some(port)) => Err(ConfigError::new(
+            format!("table {} has both serial and port", section.name.get_ref()),
+            "Keep serial to follow the board wherever it is plugged in, or port to take whatever is plugged in there.",
+        )
+        .at(text, port.span().start)),
+        (Some(serial), None) => {
+            let number = serial.get_ref();
+            if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_graphic()) {
+                let what = format!("{number:?} is no serial number");
+                return Err(ConfigError::new(what, ADVICE).at(text, serial.span().start));
+            }
+            Ok((Device::Serial(number.clone()), serial.span()))
+        }
+        (None, Some(port)) => {
+            let path = port.get_ref();
+            let device = match path.to_str() {
+                Some("auto") => Device::Auto,
+                _ if path.is_absolute() => Device::Port(path.clone()),
+                _ => {
+                    let what = format!("port {path:?} is neither auto nor the whole path of a device");
+                    return Err(ConfigError::new(what, ADVICE).at(text, port.span().start));
+                }
+            };
+            Ok((device, port.span()))
+        }
+        (None, None) => Ok((Device::Auto, section.name.span())),
+    }
+}
+
+fn mqtt(text: &str, section: MqttSection, folder: &Path) -> Result<Mqtt, ConfigError> {
+    // Whoever gives a certificate counts on encryption, and must not go without it unawares.
+    for (key, file) in [
+        ("cert_file", &section.cert_file),
+        ("key_file", &section.key_file),
+        ("ca_file", &section.ca_file),
+    ] {
+        if let Some(file) = file {
+            return Err(ConfigError::new(
+                format!("{key} is for mqtts://, and this build has no TLS yet"),
+                "Take it out, and keep the broker on this machine or in a network of your own.",
+            )
+            .at(text, file.span().start));
+        }
+    }
+    if let (None, Some(file)) = (&section.username, &section.password_file) {
+        return Err(ConfigError::new(
+            "password_file is given, but no username",
+            "Say with username = \"…\" whose password it is.",
+        )
+        .at(text, file.span().start));
+    }
+    let place = |file: Option<Spanned<PathBuf>>| file.map(|file| folder.join(file.into_inner()));
+    let default = Mqtt::default();
+    Ok(Mqtt {
+        url: section.url.unwrap_or(default.url),
+        base: section.base.unwrap_or(default.base),
+        version: section.version.unwrap_or_default(),
+        username: section.username,
+        password_file: place(section.password_file),
+        cert_file: place(section.cert_file),
+        key_file: place(section.key_file),
+        ca_file: place(section.ca_file),
+    })
+}
+
+/// Something to do about a complaint of the TOML reader.
+fn advice_for(what: &str) -> &'static str {
+    if what.contains("unknown field `password`") {
+        "Write the password into a file of its own and name that with password_file = \"…\"."
+    } else if what.contains("unknown field") {
+        "Correct the name of the key or take it out; the example jadoube.toml explains every key."
+    } else if what.contains("missing field `name`") {
+        "Give the table its number or name, which the topics carry: name = \"12\"."
+    } else if what.contains("expected a string") || what.contains("expected path string") {
+        "Put the value into quotes."
+    } else if what.contains("no TLS yet") {
+        "Use mqtt:// to a broker on this machine or in a network of your own, and let that one bridge on with TLS."
+    } else if what.contains("must not hold a user") {
+        "Put them into username = \"…\" and password_file = \"…\"."
+    } else {
+        "Correct this line; the example jadoube.toml explains every key."
+    }
+}
+
+fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(de::Error::custom)
+}
+
+fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    match path.as_os_str().is_empty() {
+        true => Err(de::Error::custom("the path is empty")),
+        false => Ok(Some(path)),
+    }
+}
+
+/// The levels below which everything is published: a topic, not a filter, and none of the broker's own.
+fn base<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let base = String::deserialize(deserializer)?;
+    let level_ok = |level: &str| {
+        !level.is_empty() && !level.contains(|c: char| c.is_control() || matches!(c, '+' | '#'))
+    };
+    if base.split('/').all(level_ok) && !base.starts_with('$') && base.len() <= 128 {
+        Ok(Some(base))
+    } else {
+        Err(de::Error::custom(format!(
+            "{base:?} is no topic: levels between slashes are expected, without + and #, as jadoube/v1"
+        )))
+    }
+}
+
+fn mqtt_version<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<MqttVersion>, D::Error> {
+    match i64::deserialize(deserializer)? {
+        4 => Ok(Some(MqttVersion::V4)),
+        5 => Ok(Some(MqttVersion::V5)),
+        other => Err(de::Error::custom(format!(
+            "version {other} of MQTT is unknown: 5 or 4 (which is 3.1.1) is expected"
+        ))),
+    }
+}
+
+fn board<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Family>>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.as_str() {
+        "auto" => Ok(Some(None)),
+        _ => match text.parse() {
+            Ok(family) => Ok(Some(Some(family))),
+            Err(expected) => Err(de::Error::custom(format!(
+                "board {text:?}: auto | {expected}"
+            ))),
+        },
+    }
+}
+
+fn pgn_delay<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    const LONGEST_S: u32 = 24 * 3600;
+    within(deserializer, LONGEST_S.into(), "seconds")
+        .map(|seconds| Some(u32::try_from(seconds).unwrap_or(LONGEST_S)))
+}
+
+fn short_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
+    // Beyond this a whole move can be played, and none would be seen by itself.
+    const LONGEST_MS: Millis = 10_000;
+    within(deserializer, LONGEST_MS, "milliseconds").map(Some)
+}
+
+fn within<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    longest: u64,
+    unit: &str,
+) -> Result<u64, D::Error> {
+    let given = i64::deserialize(deserializer)?;
+    match u64::try_from(given) {
+        Ok(given) if given <= longest => Ok(given),
+        _ => Err(de::Error::custom(format!(
+            "{given} {unit} are out of range: 0 to {longest} are expected"
+        ))),
+    }
+}
+
+impl Place {
+    fn of(text: &str, offset: usize) -> Place {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Place {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
+}
+
+fn default_event() -> Name {
+    Name("open".into())
+}
+
+/// The host name made to fit: what comes before its first dot.
+fn own_host_name() -> Name {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim().split('.').next().unwrap_or_default();
+    Name::fitted(name, "node")
+}
+
+/// That which the unit's `StateDirectory=` made, or where it would be.
+fn default_state_dir() -> PathBuf {
+    match std::env::var_os("STATE_DIRECTORY") {
+        // systemd separates several by colons; the unit has one.
+        Some(dir) if !dir.is_empty() => dir.into(),
+        _ => "/var/lib/jadoube".into(),
+    }
+}
+
+/// As the XDG base directory specification has it: without a file it is a person who tries something, not a service.
+fn users_state_dir() -> PathBuf {
+    let variable = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    variable("STATE_DIRECTORY")
+        .or_else(|| variable("XDG_STATE_HOME").map(|dir| dir.join("jadoube")))
+        .or_else(|| variable("HOME").map(|dir| dir.join(".local/state/jadoube")))
+        .unwrap_or_else(default_state_dir)
+}
+
+const BROKER_ADVICE: &str = "Say --broker mqtt://HOST:1883; a broker with TLS is reached through one on this machine that bridges to it.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use proptest::prelude::*;
+
+    const EXAMPLE: &str = include_str!("../systemd/jadoube.toml");
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, Path::new("/etc/jadoube"))
+    }
+
+    #[test]
+    fn an_empty_file_is_all_defaults() {
+        let config = parse("").unwrap();
+        assert_eq!(config.event.as_str(), "open");
+        assert_eq!(config.mqtt, Mqtt::default());
+        assert_eq!(config.mqtt.url.to_string(), "mqtt://127.0.0.1:1883");
+        assert_eq!(config.defaults, Settings::default());
+        assert!(config.tables.is_empty());
+    }
+
+    #[test]
+    fn a_table_says_what_differs_from_the_defaults() {
+        let config = parse(
+            r#"
+            event = "spring-open"
+            node  = "pi07"
+            state_dir = "state"
+            [mqtt]
+            url  = "mqtt://[::1]:1884/"
+            base = "club/chess"
+            version = 4
+            username = "pi07"
+            password_file = "secret"
+            [defaults]
+            ruleset = "fide-2009"
+            variant = "rapid"
+            supervised = false
+            time_control = "40/5400+30:1800+30"
+            board = "dgt"
+            settle_ms = 100
+            [[table]]
+            name  = "12"
+            serial = "3000147740"
+            [[table]]
+            name = "13"
+            port = "/dev/serial/by-id/usb-DGT"
+            board = "auto"
+            orientation = "rotated"
+            white_clock_side = "left"
+            arming = "manual"
+            result_by_kings = "propose"
+            pgn_delay_s = 900
+            clock_control = true
+            record = false
+            publish_touches = true
+            settle_ms = 300
+            hold_ms = 0
+            variant = "blitz"
+            [hub]
+            anything = { goes = ["here"] }
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.state_dir, Path::new("/etc/jadoube/state"));
+        assert_eq!(config.mqtt.url.host, "::1");
+        assert_eq!(config.mqtt.url.to_string(), "mqtt://[::1]:1884");
+        assert_eq!(config.mqtt.version, MqttVersion::V4);
+        let secret = config.mqtt.password_file.as_deref();
+        assert_eq!(secret, Some(Path::new("/etc/jadoube/secret")));
+        let defaults = Settings {
+            ruleset: Ruleset::Fide2009,
+            variant: Variant::Rapid,
+            supervised: false,
+            time_control: "40/5400+30:1800+30".parse().ok(),
+            board: Some(Family::Dgt),
+            settle_ms: 100,
+            ..Settings::default()
+        };
+        assert_eq!(config.defaults, defaults);
+        let [twelve, thirteen] = &config.tables[..] else {
+            panic!("two tables: {:?}", config.tables);
+        };
+        assert_eq!(twelve.name.as_str(), "12");
+        assert_eq!(twelve.device, Device::Serial("3000147740".into()));
+        assert_eq!(twelve.settings, defaults);
+        let port = Device::Port("/dev/serial/by-id/usb-DGT".into());
+        assert_eq!(thirteen.device, port);
+        let wanted = Settings {
+            board: None,
+            orientation: OrientationSetting::Rotated,
+            white_clock_side: ClockSide::Left,
+            arming: Some(Arming::Manual),
+            result_by_kings: ResultByKings::Propose,
+            pgn_delay_s: 900,
+            clock_control: true,
+            record: false,
+            publish_touches: true,
+            settle_ms: 300,
+            hold_ms: 0,
+            variant: Variant::Blitz,
+            ..defaults
+        };
+        assert_eq!(thirteen.settings, wanted);
+    }
+
+    #[test]
+    fn the_shipped_example_is_a_configuration() {
+        let config = parse(EXAMPLE).unwrap();
+        assert_eq!(config.tables.len(), 1);
+        assert_eq!(config.tables[0].device, Device::Auto);
+        assert_eq!(config.defaults, Settings::default());
+    }
+
+    #[test]
+    fn the_shipped_example_tells_the_defaults_and_knows_every_key() {
+        // A key behind "#" without a space is one that can be switched on.
+        let switched_on: Vec<&str> = EXAMPLE
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(rest) if !rest.starts_with(' ') => rest,
+                _ => line,
+            })
+            // These contradict others of the example, or need TLS.
+            .filter(|line| !line.starts_with("port =") && !line.contains("_file = \"node."))
+            .filter(|line| !line.starts_with("ca_file"))
+            .collect();
+        let config = parse(&switched_on.join("\n")).unwrap();
+        let wanted = Settings {
+            time_control: "40/5400+30:1800+30".parse().ok(),
+            arming: Some(Arming::Auto),
+            ..Settings::default()
+        };
+        assert_eq!(config.defaults, wanted);
+        assert_eq!(config.event, default_event());
+        assert_eq!(config.mqtt.url, BrokerUrl::default());
+        assert_eq!(config.mqtt.base, Mqtt::default().base);
+        assert_eq!(config.mqtt.version, MqttVersion::default());
+
+        // The reader's own complaint lists the keys of each section.
+        for section in ["", "[mqtt]\n", "[defaults]\n", "[[table]]\nname = \"1\"\n"] {
+            let error = parse(&format!("{section}no_such_key = 1")).unwrap_err();
+            let (_, keys) = error.what.split_once("expected one of ").unwrap();
+            for key in keys.split(", ").map(|key| key.trim_matches('`')) {
+                let stands = EXAMPLE.lines().any(|line| {
+                    let line = line.trim_start_matches('#');
+                    line.starts_with(&format!("{key} = ")) || line.contains(&format!("[{key}]"))
+                });
+                assert!(stands, "{key} of {section:?} is not in the example");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, place, what, advice) in [
+            (
+                "event = \"Spring Open\"",
+                (1, 9),
+                "\"Spring Open\" is no name",
+                "Correct this line",
+            ),
+            ("node = \"\"", (1, 8), "is no name", "Correct this line"),
+            (
+                "evnt = \"x\"",
+                (1, 1),
+                "unknown field `evnt`, expected one of `event`",
+                "Correct the name",
+            ),
+            ("event = x", (1, 9), "", "Correct this line"),
+            ("# ä\n[mqtt\n", (2, 6), "", "Correct this line"),
+            (
+                "[mqtt]\npassword = \"x\"",
+                (2, 1),
+                "unknown field `password`",
+                "password_file = ",
+            ),
+            (
+                "[mqtt]\nurl = \"mqtts://x\"",
+                (2, 7),
+                "no TLS yet",
+                "bridge",
+            ),
+            (
+                "[mqtt]\nurl = \"http://x\"",
+                (2, 7),
+                "mqtt://host:1883 is expected",
+                "Correct this line",
+            ),
+            (
+                "[mqtt]\nurl = \"mqtt://me:pw@x\"",
+                (2, 7),
+                "must not hold",
+                "password_file",
+            ),
+            (
+                "[mqtt]\nbase = \"a/#\"",
+                (2, 8),
+                "is no topic",
+                "Correct this line",
+            ),
+            (
+                "[mqtt]\nversion = 3",
+                (2, 11),
+                "version 3 of MQTT",
+                "Correct this line",
+            ),
+            (
+                "[mqtt]\nca_file = \"x\"",
+                (2, 11),
+                "ca_file is for mqtts://",
+                "Take it out",
+            ),
+            (
+                "[mqtt]\npassword_file = \"x\"",
+                (2, 17),
+                "no username",
+                "username",
+            ),
+            (
+                "[defaults]\nvariant = \"bullet\"",
+                (2, 11),
+                "unknown variant \"bullet\"",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\norientation = \"left\"",
+                (2, 15),
+                "unknown variant `left`",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\nboard = \"abacus\"",
+                (2, 9),
+                "board \"abacus\": auto | dgt | ",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\nruleset = \"FIDE\"",
+                (2, 11),
+                "unknown ruleset \"FIDE\"",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\ntime_control = \"2 h\"",
+                (2, 16),
+                "\"2 h\" in time control",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\nsettle_ms = -1",
+                (2, 13),
+                "0 to 10000 are expected",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\npgn_delay_s = 86401",
+                (2, 15),
+                "0 to 86400 are expected",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\nsupervised = \"yes\"",
+                (2, 14),
+                "expected a boolean",
+                "Correct this line",
+            ),
+            (
+                "[defaults]\nserial = \"1\"",
+                (2, 1),
+                "unknown field `serial`",
+                "Correct the name",
+            ),
+            (
+                "[[table]]\nname = 12",
+                (2, 8),
+                "expected a string",
+                "quotes",
+            ),
+            (
+                "[[table]]\nname = \"1\"\nserial = 30001",
+                (3, 10),
+                "expected a string",
+                "quotes",
+            ),
+            (
+                "[[table]]\nname = \"1\"\nserial = \"no 5\"",
+                (3, 10),
+                "no serial number",
+                "jadoube ports",
+            ),
+            (
+                "[[table]]\nname = \"1\"\nport = \"ttyUSB0\"",
+                (3, 8),
+                "neither auto nor",
+                "jadoube ports",
+            ),
+            (
+                "[[table]]\nport = \"auto\"",
+                (1, 1),
+                "missing field `name`",
+                "number or name",
+            ),
+            (
+                "[[table]]\nname = \"1\"\nserial = \"5\"\nport = \"auto\"",
+                (4, 8),
+                "table 1 has both serial and port",
+                "Keep serial",
+            ),
+            (
+                "[[table]]\nname = \"1\"\n[[table]]\nname = \"1\"\n",
+                (4, 8),
+                "table 1 was described before, in line 2",
+                "a name of its own",
+            ),
+            (
+                "[[table]]\nname = \"1\"\nserial = \"5\"\n[[table]]\nname = \"2\"\nserial = \"5\"",
+                (6, 10),
+                "tables 1 and 2 have the same board (serial number 5)",
+                "one table",
+            ),
+            (
+                "[[table]]\nname = \"1\"\nport = \"/dev/x\"\n[[table]]\nname = \"2\"\nport = \"/dev/x\"",
+                (6, 8),
+                "tables 1 and 2 have the same board (/dev/x)",
+                "one table",
+            ),
+            (
+                "[[table]]\nname = \"1\"\n[[table]]\nname = \"2\"\nport = \"auto\"",
+                (5, 8),
+                "tables 1 and 2 both take whatever board there is",
+                "by serial or port",
+            ),
+        ] {
+            let error = parse(text).unwrap_err();
+            let (line, column) = place;
+            assert_eq!(
+                error.place,
+                Some(Place { line, column }),
+                "{text:?}: {error}"
+            );
+            assert!(error.to_string().contains(what), "{text:?}: {error}");
+            assert!(error.advice.contains(advice), "{text:?}: {}", error.advice);
+            assert!(!error.to_string().contains('\n'), "{error}");
+            assert!(!error.to_string().contains("pw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jadoube.toml");
+        let error = Config::load(&path).unwrap_err();
+        assert!(
+            error.to_string().contains("jadoube.toml: cannot be read"),
+            "{error}"
+        );
+        assert!(error.advice().contains("--port auto"), "{}", error.advice());
+        fs::write(&path, b"# \xc3\xa4 \xff\n").unwrap();
+        let error = Config::load(&path).unwrap_err();
+        assert_eq!(error.place(), Some(Place { line: 1, column: 5 }));
+        fs::write(&path, "[[table]]\nname = \"1\"\n").unwrap();
+        assert_eq!(Config::load(&path).unwrap().tables.len(), 1);
+    }
+
+    #[test]
+    fn arguments_do_without_a_file() {
+        let config = Config::from_args(Some("auto"), Some("7"), Some("mqtt://broker")).unwrap();
+        assert_eq!(config.mqtt.url.to_string(), "mqtt://broker:1883");
+        assert_eq!(config.tables[0].name.as_str(), "7");
+        assert_eq!(config.tables[0].device, Device::Auto);
+        let config = Config::from_args(Some("link"), None, None).unwrap();
+        assert_eq!(config.tables[0].name.as_str(), "1");
+        assert_eq!(config.tables[0].device, Device::Port("link".into()));
+        for (port, table, broker, what) in [
+            ("", "1", "mqtt://x", "--port"),
+            ("auto", "Table 1", "mqtt://x", "--table"),
+            ("auto", "1", "x", "--broker"),
+        ] {
+            let error = Config::from_args(Some(port), Some(table), Some(broker)).unwrap_err();
+            assert!(error.to_string().starts_with(what), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_read_without_its_line_break() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("password");
+        assert!(
+            read_password(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("password_file cannot")
+        );
+        fs::write(&path, "\n").unwrap();
+        assert!(
+            read_password(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("is empty")
+        );
+        fs::write(&path, "two words\r\n").unwrap();
+        assert_eq!(read_password(&path).unwrap(), "two words");
+    }
+
+    #[test]
+    fn addresses_of_brokers() {
+        for (text, host, port) in [
+            ("mqtt://127.0.0.1", "127.0.0.1", 1883),
+            (
+                "MQTT://Broker.example.org:8883/",
+                "Broker.example.org",
+                8883,
+            ),
+            ("mqtt://[fe80::1]", "fe80::1", 1883),
+        ] {
+            let url: BrokerUrl = text.parse().unwrap();
+            assert_eq!((url.host.as_str(), url.port), (host, port));
+            assert_eq!(url.to_string().parse(), Ok(url));
+        }
+        for text in [
+            "",
+            "mqtt",
+            "mqtt://",
+            "mqtt://:1883",
+            "mqtt://x:",
+            "mqtt://x:0",
+            "mqtt://x:65536",
+            "mqtt://x:+1",
+            "mqtt://x/topic",
+            "mqtt://x?y",
+            "mqtt://[::1",
+            "mqtt://[x]",
+            "mqtt://[::1]1",
+            "mqtt://::1",
+            "mqtt://a b",
+            "tcp://x",
+            "x:1883",
+            "mqtts://x",
+            "mqtt://u:p@x",
+        ] {
+            assert!(text.parse::<BrokerUrl>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn host_names_are_made_to_fit() {
+        for (host, wanted) in [
+            ("pi07", "pi07"),
+            ("Hall_2.Pi", "hall-2-pi"),
+            ("-- ", "node"),
+            ("", "node"),
+            ("größe", "gr--e"),
+        ] {
+            let name = Name::fitted(host, "node");
+            assert_eq!(name.as_str(), wanted);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_host_name_fits(text in any::<String>()) {
+            let name = Name::fitted(&text, "node");
+            prop_assert!(name.as_str().parse::<Name>().is_ok(), "{}", name);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "([a-z_\\[\\]]{1,12}( = (\"\\PC{0,8}\"|[0-9-]{1,9}))?\n){0,6}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn any_address_is_read_or_refused(text in "(mqtts?://)?[\\PC\\[\\]:@/]{0,20}") {
+            if let Ok(url) = text.parse::<BrokerUrl>() {
+                prop_assert_eq!(url.to_string().parse(), Ok(url));
+            }
+        }
+    }
+}

@@ -9,6 +9,8 @@ use std::io::{self, Write};
 
 use clap::{Parser, Subcommand};
 
+use crate::config::ConfigError;
+
 pub mod check;
 #[cfg(feature = "demo")]
 pub mod demo;
@@ -78,7 +80,8 @@ impl Command {
 
 /// How a command ended without doing what it was asked: the cause for people, and the exit code for programs.
 ///
-/// Every error turns into one by `?`, with exit code 1. It is no [`Error`] itself, so that `?` can do that.
+/// Every error turns into one by `?`: with exit code 78 that of a configuration, with 1 any other. It is no [`Error`] itself,
+/// so that `?` can do that.
 #[derive(Debug)]
 pub struct Failure(Box<Kind>);
 
@@ -104,7 +107,8 @@ impl Failure {
         Failure::new(2, error)
     }
 
-    /// The configuration does not make sense: exit code 78, `EX_CONFIG` of sysexits; the unit does not restart on it.
+    /// The configuration does not make sense: exit code 78, `EX_CONFIG` of sysexits; the unit does not restart on it. A
+    /// [`ConfigError`] brings its own advice, here and in the others.
     pub fn config(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         Failure::new(78, error)
     }
@@ -168,17 +172,25 @@ impl Failure {
     }
 
     fn new(code: u8, error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
+        let error = error.into();
+        let advice = error
+            .downcast_ref::<ConfigError>()
+            .map(|error| error.advice().to_owned());
         Failure(Box::new(Kind::Error {
             code,
-            error: error.into(),
-            advice: None,
+            error,
+            advice,
         }))
     }
 }
 
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure::failed(error)
+        let error: Box<dyn Error + Send + Sync> = Box::new(error);
+        match error.is::<ConfigError>() {
+            true => Failure::config(error),
+            false => Failure::failed(error),
+        }
     }
 }
 
@@ -258,6 +270,22 @@ mod tests {
         let failure = Failure::output(io::ErrorKind::StorageFull.into());
         assert_eq!(failure.code(), 1);
         assert!(failure.chain().is_some());
+    }
+
+    #[test]
+    fn a_bad_configuration_brings_its_code_and_its_advice() {
+        let read = || -> Result<(), Failure> {
+            crate::config::Config::parse("x = 1", std::path::Path::new(""))?;
+            Ok(())
+        };
+        let failure = read().unwrap_err();
+        assert_eq!(failure.code(), 78);
+        assert!(
+            failure
+                .chain()
+                .is_some_and(|chain| chain.starts_with("line 1, column 1: "))
+        );
+        assert!(failure.advice().is_some());
     }
 
     #[test]

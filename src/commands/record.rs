@@ -1,8 +1,22 @@
 //! `jadoube record`: the raw trace of a port.
+//!
+//! The board is asked to report, and whatever it sends is written down with the time at which it came. Nothing is decoded, so
+//! that the trace also holds what no program understands yet.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::future::Future;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_serial::SerialStream;
 
 use super::Failure;
+use crate::Millis;
+use crate::trace::{Event, Family, Header, Writer};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -14,6 +28,298 @@ pub struct Args {
     pub out: PathBuf,
 }
 
-pub fn run(_args: Args) -> Result<(), Failure> {
-    Err(Failure::failed("record is not built yet"))
+pub fn run(args: Args) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(record(&args.port, &args.out))
+}
+
+async fn record(path: &str, out: &Path) -> Result<(), Failure> {
+    // From here on a signal ends the recording, and no longer the process.
+    let stop = stop_signal()?;
+    // The port first, so that a mistyped one leaves no empty file behind.
+    let port = open(path).map_err(|error| unopened(error, path))?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(out)
+        .map_err(|error| uncreated(error, out))?;
+    let header = Header {
+        board: Family::Dgt,
+        notes: vec![format!(
+            "recorded from {path} by jadoube {}",
+            env!("CARGO_PKG_VERSION")
+        )],
+        ..Header::default()
+    };
+    let unwritten = |error: io::Error| Failure::failed(error).context(out.display().to_string());
+    let writer = Writer::new(&file, &header).map_err(unwritten)?;
+    tracing::info!("recording {path} into {}; Ctrl-C ends it", out.display());
+    let mut recorder = Recorder::new(writer, Pace::default());
+    let mut reopen = || open(path);
+    let recorded = recorder.run(port, &mut reopen, stop).await;
+    // What was recorded is kept, whatever ended it.
+    file.sync_all().map_err(unwritten)?;
+    recorded.map_err(unwritten)?;
+    tracing::info!("{} bytes recorded", recorder.received);
+    Ok(())
+}
+
+/// Writes what comes from a port, and what is sent there to make it come.
+struct Recorder<W> {
+    writer: Writer<W>,
+    pace: Pace,
+    start: Instant,
+    received: u64,
+}
+
+/// How long is waited for what.
+struct Pace {
+    /// After opening: boards that get their power from the port are not ready at once (protocol sheet, section 1).
+    ready: Duration,
+    /// Between two commands, as the board's buffer is small (protocol sheet, section 1).
+    spacing: Duration,
+    /// Between two attempts to open a port that has gone.
+    retry: Duration,
+    /// For a write that a full or dead line takes no more.
+    write: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            ready: Duration::from_millis(500),
+            spacing: Duration::from_millis(100),
+            retry: Duration::from_secs(1),
+            write: Duration::from_secs(1),
+        }
+    }
+}
+
+impl<W: Write> Recorder<W> {
+    fn new(writer: Writer<W>, pace: Pace) -> Recorder<W> {
+        Recorder {
+            writer,
+            pace,
+            start: Instant::now(),
+            received: 0,
+        }
+    }
+
+    /// Records until `stop`, over any number of times that the link is lost and found again. Only a failing file ends it early.
+    async fn run<P: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        port: P,
+        reopen: &mut dyn FnMut() -> io::Result<P>,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let mut stop = pin!(stop);
+        let mut port = Some(port);
+        loop {
+            let now = match port.take() {
+                Some(port) => port,
+                None => {
+                    tokio::select! {
+                        () = &mut stop => return Ok(()),
+                        () = sleep(self.pace.retry) => {}
+                    }
+                    let Ok(port) = reopen() else {
+                        continue;
+                    };
+                    tracing::info!("the port is back");
+                    self.write(Event::Opened(String::new()))?;
+                    port
+                }
+            };
+            let lost = tokio::select! {
+                () = &mut stop => return Ok(()),
+                lost = self.listen(now) => lost?,
+            };
+            tracing::warn!("the port has gone ({lost}); waiting for it");
+            self.write(Event::Unplugged(lost))?;
+        }
+    }
+
+    /// Sends the opening commands and records until the link is lost, which it says why.
+    async fn listen<P: AsyncRead + AsyncWrite + Unpin>(&mut self, port: P) -> io::Result<String> {
+        let (mut from_board, mut to_board) = tokio::io::split(port);
+        let mut buffer = [0; 1024];
+        let mut commands = OPENING.iter();
+        let mut next = Some(Instant::now() + self.pace.ready);
+        loop {
+            // A far time stands for none.
+            let due = next.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            tokio::select! {
+                read = from_board.read(&mut buffer) => match read {
+                    // A serial port has no end: this is how a plug that is pulled reads.
+                    Ok(0) => return Ok("unplugged".into()),
+                    Ok(count) => {
+                        let bytes = buffer.get(..count).unwrap_or(&buffer).to_vec();
+                        self.received += bytes.len() as u64;
+                        self.write(Event::FromBoard(bytes))?;
+                    }
+                    Err(error) => return Ok(error.to_string()),
+                },
+                () = tokio::time::sleep_until(due) => {
+                    let Some(command) = next.and_then(|_| commands.next()) else {
+                        next = None;
+                        continue;
+                    };
+                    let written = timeout(self.pace.write, to_board.write_all(&[*command])).await;
+                    match written {
+                        Ok(Ok(())) => self.write(Event::ToBoard(vec![*command]))?,
+                        Ok(Err(error)) => return Ok(error.to_string()),
+                        Err(_) => return Ok("takes no bytes".into()),
+                    }
+                    next = Some(Instant::now() + self.pace.spacing);
+                }
+            }
+        }
+    }
+
+    /// Writes one line and sends it off at once: whatever happens next, it is recorded.
+    fn write(&mut self, event: Event) -> io::Result<()> {
+        let at_ms = Millis::try_from(self.start.elapsed().as_millis()).unwrap_or(Millis::MAX);
+        self.writer.event(at_ms, &event)?;
+        self.writer.flush()
+    }
+}
+
+/// Completes at Ctrl-C, or when the service manager wants an end.
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// 9600 baud, 8N1, no flow control, for us alone (protocol sheet, section 1).
+fn open(path: &str) -> io::Result<SerialStream> {
+    const BAUD: u32 = 9600;
+    Ok(SerialStream::open(&tokio_serial::new(path, BAUD))?)
+}
+
+fn unopened(error: io::Error, path: &str) -> Failure {
+    let advice = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "Add yourself to the group that owns it (dialout), and log in anew."
+        }
+        _ => "jadoube ports lists the ports and who holds them; only one program can read a board.",
+    };
+    Failure::failed(error).context(path).advise(advice)
+}
+
+fn uncreated(error: io::Error, out: &Path) -> Failure {
+    let advice = match error.kind() {
+        io::ErrorKind::AlreadyExists => "A recording replaces nothing: name a new file with --out.",
+        _ => "Name a file that you may write with --out.",
+    };
+    Failure::failed(error)
+        .context(out.display().to_string())
+        .advise(advice)
+}
+
+/// What makes a DGT board report: reset, who are you (serial number, version), the whole board, then every change of board and
+/// clock (protocol sheet, section 2). One byte each, so that a board of another kind is not led astray.
+const OPENING: [u8; 5] = [0x40, 0x45, 0x4d, 0x42, 0x4b];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use tokio::io::DuplexStream;
+    use tokio::sync::oneshot;
+
+    use crate::trace::Trace;
+
+    const DEADLINE: Duration = Duration::from_secs(20);
+
+    fn quick() -> Pace {
+        Pace {
+            ready: Duration::from_millis(1),
+            spacing: Duration::from_millis(1),
+            retry: Duration::from_millis(1),
+            write: Duration::from_secs(5),
+        }
+    }
+
+    /// The other end: takes the opening, answers with `answer`, and hangs up once that is read.
+    async fn board(mut line: DuplexStream, answer: &[u8]) {
+        let mut opening = [0; OPENING.len()];
+        line.read_exact(&mut opening).await.unwrap();
+        assert_eq!(opening, OPENING);
+        line.write_all(answer).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn all_that_comes_is_recorded_over_a_lost_link() {
+        let (first, first_board) = tokio::io::duplex(64);
+        let (second, second_board) = tokio::io::duplex(64);
+        let mut ports = vec![Ok(second), Err(io::ErrorKind::NotFound.into())];
+        let (stop, stopped) = oneshot::channel::<()>();
+        let writer = Writer::new(Vec::new(), &Header::default()).unwrap();
+        let mut recorder = Recorder::new(writer, quick());
+        // The last one is refused until the end, which is told once it is asked for.
+        let mut stop = Some(stop);
+        let mut reopen = || {
+            ports.pop().unwrap_or_else(|| {
+                drop(stop.take());
+                Err(io::ErrorKind::NotFound.into())
+            })
+        };
+        let stop = async {
+            let _ = stopped.await;
+        };
+        let ((), (), recorded) = timeout(DEADLINE, async {
+            tokio::join!(
+                board(first_board, &[0x8e, 0x00, 0x05]),
+                board(second_board, &[0x34, 0x00]),
+                recorder.run(first, &mut reopen, stop)
+            )
+        })
+        .await
+        .unwrap();
+        recorded.unwrap();
+        assert_eq!(recorder.received, 5);
+        let text = String::from_utf8(recorder.writer.into_inner()).unwrap();
+        let trace = Trace::parse(&text).unwrap();
+        let opening = OPENING.map(|command| Event::ToBoard(vec![command]));
+        let gone = || Event::Unplugged("unplugged".into());
+        let mut wanted = opening.to_vec();
+        wanted.extend([Event::FromBoard(vec![0x8e, 0x00, 0x05]), gone()]);
+        wanted.push(Event::Opened(String::new()));
+        wanted.extend(opening);
+        wanted.extend([Event::FromBoard(vec![0x34, 0x00]), gone()]);
+        let events: Vec<Event> = trace.lines.into_iter().map(|line| line.event).collect();
+        assert_eq!(events, wanted);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_fails_ends_it() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                match bytes.starts_with(b"#") {
+                    true => Ok(bytes.len()),
+                    false => Err(io::ErrorKind::StorageFull.into()),
+                }
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (port, _board) = tokio::io::duplex(64);
+        let writer = Writer::new(Full, &Header::default()).unwrap();
+        let mut recorder = Recorder::new(writer, quick());
+        let mut reopen = || Err(io::ErrorKind::NotFound.into());
+        let recorded = recorder.run(port, &mut reopen, std::future::pending());
+        let recorded = timeout(DEADLINE, recorded).await.unwrap();
+        assert_eq!(recorded.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
 }

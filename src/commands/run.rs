@@ -1,8 +1,9 @@
 //! `jadoube run`: the daemon that reads the boards of this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Failure;
+use super::{DEFAULT_CONFIG, Failure};
+use crate::config::Config;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -20,6 +21,23 @@ pub struct Args {
     pub broker: Option<String>,
 }
 
-pub fn run(_args: Args) -> Result<(), Failure> {
+impl Args {
+    /// What the arguments and the file say, arguments first.
+    fn configuration(&self) -> Result<Config, Failure> {
+        if let Some(port) = &self.port {
+            return Config::from_args(Some(port), self.table.as_deref(), self.broker.as_deref())
+                .map_err(Failure::usage);
+        }
+        let path = self.config.as_deref();
+        let mut config = Config::load(path.unwrap_or(Path::new(DEFAULT_CONFIG)))?;
+        if let Some(broker) = &self.broker {
+            config.use_broker(broker).map_err(Failure::usage)?;
+        }
+        Ok(config)
+    }
+}
+
+pub fn run(args: Args) -> Result<(), Failure> {
+    let _config = args.configuration()?;
     Err(Failure::failed("run is not built yet"))
 }

@@ -1,0 +1,333 @@
+//! The command line from outside: exit codes, and what goes where.
+#![cfg(feature = "io")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use jadoube::trace::{Event, Trace};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_serial::{SerialPort, SerialStream};
+
+/// For what another process has to do first.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+fn jadoube(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jadoube"));
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .env_remove("JADOUBE_LOG")
+        .env_remove("STATE_DIRECTORY");
+    command
+}
+
+fn output(args: &[&str]) -> Output {
+    jadoube(args).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// What a bad configuration ends with.
+fn refused(config: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jadoube.toml");
+    fs::write(&path, config).unwrap();
+    let output = output(&["run", "--config", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    stderr(&output).replace(path.to_str().unwrap(), "FILE")
+}
+
+#[test]
+fn help_lists_the_commands() {
+    let output = output(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    for command in [
+        "run", "simulate", "record", "replay", "ports", "check", "schema",
+    ] {
+        assert!(
+            stdout(&output).contains(&format!("\n  {command} ")),
+            "{command}"
+        );
+        let help = self::output(&[command, "--help"]);
+        assert_eq!(help.status.code(), Some(0), "{command}");
+        assert!(stdout(&help).contains("Usage: jadoube"), "{command}");
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_so_on_standard_error() {
+    for args in [
+        &[][..],
+        &["castle"],
+        &["run", "--speed", "2"],
+        &["run", "--table", "1"],
+        &["run", "--port", "auto", "--config", "x"],
+        &["run", "--port", "auto", "--table", "Table 1"],
+        &["run", "--port", "auto", "--broker", "localhost"],
+        &["replay"],
+        &["replay", "x.trace", "--json", "--summary"],
+        &["simulate"],
+        &["simulate", "--pgn", "x", "--hands", "shaky"],
+        &["simulate", "--pgn", "x", "--board", "abacus"],
+        &["simulate", "--pgn", "x", "--speed", "0"],
+        &["record", "--port", "x"],
+    ] {
+        let output = output(args);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+        assert_eq!(stdout(&output), "", "{args:?}");
+        assert!(!stderr(&output).is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_bad_configuration_ends_with_78_its_place_and_advice() {
+    assert_eq!(
+        refused("event = \"spring-open\"\n\n[[table]]\nname = \"12\"\nport = \"auto\"\norientaton = \"auto\"\n")
+            .lines()
+            .map(|line| line.split(", expected one of").next().unwrap())
+            .collect::<Vec<_>>(),
+        [
+            "jadoube: FILE: line 6, column 1: unknown field `orientaton`",
+            "Correct the name of the key or take it out; the example jadoube.toml explains every key."
+        ]
+    );
+    assert_eq!(
+        refused("[mqtt]\nurl = \"mqtts://broker\"\n"),
+        "jadoube: FILE: line 2, column 7: mqtts:// is known, but this build has no TLS yet\n\
+         Use mqtt:// to a broker on this machine or in a network of your own, and let that one bridge on with TLS.\n"
+    );
+}
+
+#[test]
+fn a_missing_configuration_ends_with_78_and_what_to_do() {
+    let output = output(&["run", "--config", "no/such/file.toml"]);
+    assert_eq!(output.status.code(), Some(78));
+    let lines: Vec<&str> = stderr(&output).lines().collect();
+    assert!(
+        lines[0].starts_with("jadoube: no/such/file.toml: cannot be read: "),
+        "{lines:?}"
+    );
+    assert!(lines[1].contains("--port auto"), "{lines:?}");
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn schemas_go_to_standard_output_as_one_object() {
+    let output = output(&["schema"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    let all: Value = serde_json::from_str(stdout(&output)).unwrap();
+    let names: Vec<&String> = all.as_object().unwrap().keys().collect();
+    let wanted: Vec<&str> = jadoube::publish::schemas()
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    assert_eq!(names, wanted);
+    for (name, schema) in all.as_object().unwrap() {
+        jsonschema::validator_for(schema).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+#[test]
+fn schemas_go_into_a_folder_as_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let schemas = folder.path().join("made/on/the/way");
+    // Twice: the second run replaces what the first wrote.
+    for _ in 0..2 {
+        let output = output(&["schema", "--out", schemas.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stdout(&output), "");
+        let mut names: Vec<String> = fs::read_dir(&schemas)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let mut wanted: Vec<String> = jadoube::publish::schemas()
+            .iter()
+            .map(|(name, _)| format!("{name}.schema.json"))
+            .collect();
+        wanted.sort();
+        assert_eq!(names, wanted);
+    }
+    let game = fs::read_to_string(schemas.join("game.schema.json")).unwrap();
+    let game: Value = serde_json::from_str(&game).unwrap();
+    assert!(game["properties"]["moves"].is_object());
+}
+
+#[test]
+fn an_unwritable_folder_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let output = output(&["schema", "--out", file.join("below").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("file/below: "),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stderr(&output).contains("--out"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = jadoube(&["schema"])
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    assert_eq!(stderr(&output), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_closed_standard_error_is_no_panic() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = jadoube(&["run", "--config", "no/such/file.toml"])
+        .env("JADOUBE_LOG", "=/no filter")
+        .stdout(Stdio::null())
+        .stderr(writer)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(78));
+}
+
+#[test]
+fn a_log_filter_that_is_none_is_told_and_does_not_stop_the_command() {
+    let output = jadoube(&["schema"])
+        .env("JADOUBE_LOG", "=/no filter")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        stderr(&output).contains("JADOUBE_LOG"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(serde_json::from_str::<Value>(stdout(&output)).is_ok());
+}
+
+#[test]
+fn the_shipped_example_is_accepted() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd/jadoube.toml");
+    jadoube::config::Config::load(&example).unwrap();
+}
+
+/// Waits until something is there, or gives up.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[tokio::test]
+async fn a_port_is_recorded_until_it_is_stopped() {
+    let (mut board, mut line) = SerialStream::pair().unwrap();
+    let path = line.name().unwrap();
+    // Held open, as reading the board's end fails while nobody has the other; but without the lock that this one carries.
+    line.set_exclusive(false).unwrap();
+    let _held = fs::File::open(&path).unwrap();
+    drop(line);
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("game.trace");
+    let args = ["record", "--port", &path, "--out", trace.to_str().unwrap()];
+    let child = jadoube(&args).stderr(Stdio::piped()).spawn().unwrap();
+
+    let mut opening = [0; 5];
+    timeout(DEADLINE, board.read_exact(&mut opening))
+        .await
+        .expect("the opening comes")
+        .unwrap();
+    assert_eq!(opening, [0x40, 0x45, 0x4d, 0x42, 0x4b]);
+    board
+        .write_all(&[0x8e, 0x00, 0x05, 0x34, 0x00])
+        .await
+        .unwrap();
+    wait_for("the whole answer", || {
+        let text = fs::read_to_string(&trace).ok()?;
+        let bytes: usize = Trace::parse(&text)
+            .ok()?
+            .lines
+            .iter()
+            .map(|line| match &line.event {
+                Event::FromBoard(bytes) => bytes.len(),
+                _ => 0,
+            })
+            .sum();
+        (bytes == 5).then_some(())
+    });
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("5 bytes recorded"),
+        "{}",
+        stderr(&output)
+    );
+
+    // A recording is never replaced.
+    let again = self::output(&args);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        stderr(&again).contains("game.trace: "),
+        "{}",
+        stderr(&again)
+    );
+    assert!(
+        stderr(&again).contains("replaces nothing"),
+        "{}",
+        stderr(&again)
+    );
+}
+
+#[test]
+fn a_port_that_is_not_there_is_named_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("no-port");
+    let trace = folder.path().join("game.trace");
+    let output = output(&[
+        "record",
+        "--port",
+        port.to_str().unwrap(),
+        "--out",
+        trace.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no-port: "), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("jadoube ports"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!trace.exists());
+}
