@@ -236,6 +236,7 @@ impl Hands {
 
             truth.plies.push(Played {
                 ply,
+                side,
                 uci: UciMove::from_move(m, game.castling_mode()).to_string(),
                 touched_ms,
                 placed_ms,

@@ -20,6 +20,9 @@ pub mod scan;
 pub mod scene;
 pub mod script;
 
+use shakmaty::Color;
+
+use clock::TimeControl;
 use hands::{Hands, Level, LevelError};
 use line::Line;
 use pgn::SimGame;
@@ -27,6 +30,7 @@ use player::{Player, TableOptions};
 use script::{GameTruth, Script};
 
 use crate::Millis;
+use crate::trace::{Event, Header, Line as TraceLine, Trace};
 use crate::wire::dgt::VirtualBoard;
 
 /// A game as its host would have heard it.
@@ -36,8 +40,58 @@ pub struct Traced {
     pub messages: Vec<(Millis, Vec<u8>)>,
     /// When the script's time 0 was.
     pub began_ms: Millis,
+    /// What the clock was set to; `None` where the board had none.
+    pub control: Option<TimeControl>,
     /// What really was played, in the script's time.
     pub games: Vec<GameTruth>,
+}
+
+impl Traced {
+    /// The same in the format that recorders share. Where the board has no clock, the presses stand in it as commands.
+    pub fn to_trace(&self) -> Trace {
+        let mut header = Header {
+            time_control: self
+                .control
+                .as_ref()
+                .and_then(|control| control.to_string().parse().ok()),
+            ..Header::default()
+        };
+        if let Some(first) = self.games.first() {
+            header.chess960 = first.chess960;
+            header.fen = (first.start_fen != INITIAL_FEN).then(|| first.start_fen.clone());
+        }
+        let mut lines: Vec<(Millis, Event)> = self
+            .messages
+            .iter()
+            .map(|(at_ms, bytes)| (*at_ms, Event::FromBoard(bytes.clone())))
+            .collect();
+        if self.control.is_none() {
+            lines.extend(self.presses().map(|(at_ms, side)| {
+                let side = side.fold_wb("white", "black");
+                let command = format!(r#"{{"verb":"press","args":{{"side":"{side}"}}}}"#);
+                (at_ms, Event::Command(command))
+            }));
+            lines.sort_by_key(|(at_ms, _)| *at_ms);
+        }
+        let lines = (1..)
+            .zip(lines)
+            .map(|(number, (at_ms, event))| TraceLine {
+                at_ms,
+                number,
+                event,
+            })
+            .collect();
+        Trace { header, lines }
+    }
+
+    /// When who pressed, in the time of the messages.
+    fn presses(&self) -> impl Iterator<Item = (Millis, Color)> + '_ {
+        self.games.iter().flat_map(|game| {
+            game.plies
+                .iter()
+                .filter_map(|played| Some((self.began_ms + played.pressed_ms?, played.side)))
+        })
+    }
 }
 
 /// One game from the dump to a few seconds after its end, at 9600 baud. The same arguments give the same bytes.
@@ -78,6 +132,7 @@ pub fn trace_script(script: Script, board: VirtualBoard, options: &TableOptions)
     }
     Traced {
         messages,
+        control: options.control.clone(),
         began_ms: player.began_ms().unwrap_or(now),
         games,
     }
@@ -85,6 +140,8 @@ pub fn trace_script(script: Script, board: VirtualBoard, options: &TableOptions)
 
 /// SEND_BRD and SEND_UPDATE_NICE (protocol sheet 2).
 const SEND_BOARD_AND_UPDATES: &[u8] = &[0x42, 0x4b];
+
+const INITIAL_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
 /// The clock may have something to say after the last move.
 const AFTERWARDS_MS: Millis = 2_000;

@@ -72,6 +72,7 @@ impl GameTruth {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
     pub ply: usize,
+    pub side: Color,
     pub uci: String,
     /// When the first man was touched for it, not counting men that were put back.
     pub touched_ms: Millis,

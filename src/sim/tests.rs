@@ -13,6 +13,7 @@ use super::player::{Player, TableOptions};
 use super::scene::Scene;
 use super::script::{Act, IncidentKind, Manner, Script};
 use super::{trace, trace_script};
+use crate::trace::{Event, Trace, Writer};
 use crate::wire::dgt::{
     ClockMessage, Decoder, Item, Message, Mode, PieceCode, RawSquare, START, VirtualBoard,
 };
@@ -704,4 +705,44 @@ fn slow_scans_report_some_men_on_their_new_square_first() {
         }
     }
     assert!(doubled > 0);
+}
+
+#[test]
+fn traces_are_written_and_read_alike() {
+    for seed in 0..8 {
+        let game = random_game(seed);
+        for options in [TableOptions::default(), with_clock()] {
+            let traced = trace(&game, Level::Human, seed, &options).unwrap();
+            let written = traced.to_trace();
+            let mut writer = Writer::new(Vec::new(), &written.header).unwrap();
+            for line in &written.lines {
+                writer.event(line.at_ms, &line.event).unwrap();
+            }
+            let read = Trace::from_bytes(&writer.into_inner()).unwrap();
+            assert_eq!(read.header, written.header);
+            assert_eq!(read.header.chess960, game.chess960);
+            assert_eq!(
+                read.header.time_control.is_some(),
+                options.control.is_some()
+            );
+            assert_eq!(read.lines.len(), written.lines.len());
+            let presses = written
+                .lines
+                .iter()
+                .filter(|line| matches!(line.event, Event::Command(_)))
+                .count();
+            let pressed = traced.games[0]
+                .plies
+                .iter()
+                .filter(|played| played.pressed_ms.is_some());
+            assert_eq!(
+                presses,
+                if options.control.is_some() {
+                    0
+                } else {
+                    pressed.count()
+                }
+            );
+        }
+    }
 }
