@@ -1,9 +1,27 @@
 //! `jadoube simulate`: games on a virtual board behind a pty.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use super::Failure;
+use serialport::{SerialPort, TTYPort};
+use shakmaty::Position;
+use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+use tokio_serial::SerialStream;
+
+use super::{Failure, print_line};
+use crate::Millis;
+use crate::sim::clock::TimeControl;
+use crate::sim::hands::{self, Level, Pace};
+use crate::sim::line::{BAUD, Line};
+use crate::sim::pgn::{self, SimGame};
+use crate::sim::player::{Player, TableOptions};
+use crate::sim::scene::Scene;
 use crate::trace::Family;
+use crate::wire::dgt::{Identity, VirtualBoard};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -25,12 +43,24 @@ pub struct Args {
     /// Picks the chances; the same number plays the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// The serial number that the virtual board tells
+    /// The serial number that the virtual board tells: 5 digits, or 10 as newer boards have
     #[arg(long, value_name = "N")]
     pub serial: Option<String>,
-    /// The time control, as in PGN; that of the game unless given
+    /// The time control, as in PGN; that of the first game unless given
     #[arg(long, value_name = "CONTROL")]
-    pub time_control: Option<String>,
+    pub time_control: Option<TimeControl>,
+    /// Seconds that a move takes on average, where the game has no clock times
+    #[arg(long, value_name = "SECONDS", default_value_t = 4)]
+    pub think: u32,
+    /// The board stands the other way round
+    #[arg(long)]
+    pub rotated: bool,
+    /// Seconds, however fast time goes, that the board still answers after the last game
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    pub linger: u32,
+    /// Go on answering after the last game until interrupted
+    #[arg(long, conflicts_with = "linger")]
+    pub stay: bool,
 }
 
 /// How the players handle the men.
@@ -46,6 +76,353 @@ pub enum Hands {
     Faulty,
 }
 
-pub fn run(_args: Args) -> Result<(), Failure> {
-    Err(Failure::failed("simulate is not built yet"))
+impl From<Hands> for Level {
+    fn from(hands: Hands) -> Level {
+        match hands {
+            Hands::Clean => Level::Clean,
+            Hands::Human => Level::Human,
+            Hands::Blitz => Level::Blitz,
+            Hands::Faulty => Level::Faulty,
+        }
+    }
+}
+
+pub fn run(args: Args) -> Result<(), Failure> {
+    let mut player = player(&args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut port = VirtualPort::open().map_err(|error| {
+            Failure::failed(error)
+                .context("no pseudo-terminal to be had")
+                .advise(
+                    "See whether /dev/pts is mounted, and /proc/sys/kernel/pty/nr below its max.",
+                )
+        })?;
+        // Whoever knows the path may end us, and the link is to go then too.
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let _link = match &args.link {
+            Some(path) => Some(Link::new(path, port.path()).map_err(|error| {
+                Failure::failed(error).context(format!("link {}", path.display()))
+            })?),
+            None => None,
+        };
+        print_line(port.path())?;
+        let serving = Serving {
+            speed: args.speed,
+            linger: (!args.stay).then(|| Duration::from_secs(args.linger.into())),
+        };
+        tokio::select! {
+            served = port.serve(&mut player, &serving) => Ok(served?),
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+        }
+    })
+}
+
+/// A virtual serial port: the slave end of a pty, at whose other end a virtual board sits.
+#[derive(Debug)]
+pub struct VirtualPort {
+    master: SerialStream,
+    /// Kept open, or reading at our end would fail whenever no host is there.
+    slave: TTYPort,
+    path: String,
+}
+
+/// How time goes at a virtual port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Serving {
+    /// 1 is real time, 10 ten times as fast.
+    pub speed: f64,
+    /// How long, in our own time, the board answers after its last game; `None` for until it is stopped.
+    pub linger: Option<Duration>,
+}
+
+impl VirtualPort {
+    /// A new pty in raw mode. It needs a running Tokio runtime.
+    pub fn open() -> serialport::Result<VirtualPort> {
+        let (master, slave) = TTYPort::pair()?;
+        let path = slave
+            .name()
+            .ok_or_else(|| io::Error::other("the pty has no name"))?;
+        Ok(VirtualPort {
+            master: SerialStream::try_from(master)?,
+            slave,
+            path,
+        })
+    }
+
+    /// What a host opens.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Lets the player play until it and its linger time are over; dropping the future ends it at any time.
+    ///
+    /// The player's time begins at 0. Bytes go out at the pace of the wire; what a host does not fetch is lost, as there is no flow
+    /// control.
+    pub async fn serve(&mut self, player: &mut Player, serving: &Serving) -> io::Result<()> {
+        let begin = Instant::now();
+        let table_ms =
+            |at: Instant| ((at - begin).as_secs_f64() * 1000.0 * serving.speed) as Millis;
+        let mut line = Line::new(BAUD);
+        let mut heard = begin;
+        let mut began = false;
+        let mut end: Option<Instant> = None;
+        let mut buffer = [0; 256];
+        loop {
+            let now = table_ms(Instant::now());
+            player.handle_timeout(now);
+            while let Some(message) = player.poll_output() {
+                line.write(now, &message);
+            }
+            self.write(&line.poll(now))?;
+
+            if !began && player.began_ms().is_some() {
+                began = true;
+                tracing::info!("{}: the first game begins", self.path);
+            }
+            if end.is_none() && player.is_finished() && line.poll_timeout().is_none() {
+                tracing::info!("{}: all games are played", self.path);
+                end = Some(Instant::now());
+            }
+            if let (Some(end), Some(linger)) = (end, serving.linger)
+                && end.elapsed() >= linger
+            {
+                return Ok(());
+            }
+
+            let flow = line
+                .poll_timeout()
+                .map(|through| through.min(now + FLOW_MS));
+            let next = [player.poll_timeout(), flow].into_iter().flatten().min();
+            let wait = next.map_or(LONGEST_WAIT, |next| {
+                let seconds = next.saturating_sub(now) as f64 / 1000.0 / serving.speed;
+                Duration::from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64()))
+            });
+            if let Ok(read) = timeout(wait, self.master.read(&mut buffer)).await {
+                heard = Instant::now();
+                player.handle_host(table_ms(heard), &buffer[..read?]);
+            }
+            if heard.elapsed() > SILENCE {
+                heard = Instant::now();
+                self.release()?;
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        match self.master.try_write(bytes) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// A host that was killed has left its exclusive mark on the pty, which on a real port would have gone with its last handle; here
+    /// ours keeps the pty, and with it the mark. Closing any handle of `serialport` takes it off.
+    fn release(&self) -> io::Result<()> {
+        drop(self.slave.try_clone_native()?);
+        Ok(())
+    }
+}
+
+/// A symbolic link that lives as long as this value.
+#[derive(Debug)]
+struct Link {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Link {
+    /// Puts the link in place of an older one. A file that is no link is left alone.
+    fn new(path: &Path, target: &str) -> io::Result<Link> {
+        match fs::symlink_metadata(path) {
+            Ok(old) if !old.file_type().is_symlink() => {
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "there is a file of this name that is no link",
+                ));
+            }
+            _ => {}
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}", std::process::id()));
+        let new = path.with_file_name(name);
+        std::os::unix::fs::symlink(target, &new)?;
+        // A link is replaced in one step, so that there is one at any time.
+        if let Err(error) = fs::rename(&new, path) {
+            let _ = fs::remove_file(&new);
+            return Err(error);
+        }
+        Ok(Link {
+            path: path.to_owned(),
+            target: target.into(),
+        })
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // By now it may be another simulator's.
+        if fs::read_link(&self.path).is_ok_and(|target| target == self.target) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The table that the arguments describe.
+fn player(args: &Args) -> Result<Player, Failure> {
+    if args.board != Family::Dgt {
+        return Err(Failure::usage(format!(
+            "there is no virtual board of the family {} yet",
+            args.board
+        ))
+        .advise("Leave --board out, or say --board dgt."));
+    }
+    let games = games(&args.pgn)?;
+    let control = args
+        .time_control
+        .clone()
+        .or_else(|| {
+            games
+                .iter()
+                .find_map(|game| game.tag("TimeControl")?.parse().ok())
+        })
+        .map_or_else(default_control, Ok)?;
+    let mean_ms = u64::from(args.think) * 1000;
+    // A host judges by its own clock how long men have stood.
+    let watched = |ms: Millis| (ms as f64 * args.speed.max(1.0)) as Millis;
+    let pace = if games.iter().any(|game| game.clocks.is_some()) {
+        Pace::Recorded {
+            increment_ms: u64::from(control.periods()[0].increment_s) * 1000,
+            otherwise: mean_ms,
+        }
+    } else {
+        Pace::Mean(mean_ms)
+    };
+    let script = hands::Hands::new(args.hands.into(), args.seed)
+        .map_err(Failure::usage)?
+        .with_pace(pace)
+        .with_rest(watched(REST_MS))
+        .series(&games, scene)
+        .ok_or_else(|| {
+            Failure::failed(format!("{}: there is no game in it", args.pgn.display()))
+        })?;
+    let board = VirtualBoard::new(identity(args.serial.as_deref())?);
+    let options = TableOptions {
+        rotated: args.rotated,
+        control: Some(control),
+        lead_in_ms: watched(LEAD_IN_MS),
+        ..TableOptions::default()
+    };
+    Ok(Player::new(0, script, board, &options))
+}
+
+fn games(path: &Path) -> Result<Vec<SimGame>, Failure> {
+    let name = path.display().to_string();
+    let text = fs::read(path).map_err(|error| Failure::failed(error).context(name.clone()))?;
+    pgn::read(&text)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::failed(error).context(name))
+}
+
+/// Games that do not end on the board end with the kings in the centre, as far as the result is known.
+fn scene(game: &SimGame) -> Scene {
+    if game.moves.is_empty() || game.last_position().is_game_over() {
+        Scene::new()
+    } else {
+        Scene::new().result_kings(game.result)
+    }
+}
+
+fn identity(serial: Option<&str>) -> Result<Identity, Failure> {
+    let Some(serial) = serial else {
+        return Ok(Identity::default());
+    };
+    let digits = serial.bytes().all(|byte| byte.is_ascii_digit());
+    match (digits, serial.len()) {
+        (true, 5) => Ok(Identity {
+            serial: serial.to_owned(),
+            ..Identity::default()
+        }),
+        (true, 10) => Ok(Identity {
+            serial: serial[5..].to_owned(),
+            long_serial: Some(serial.to_owned()),
+            ..Identity::default()
+        }),
+        _ => Err(
+            Failure::usage(format!("serial number \"{serial}\" is none of a board"))
+                .advise("Give 5 digits, or 10 as newer boards have."),
+        ),
+    }
+}
+
+fn default_control() -> Result<TimeControl, Failure> {
+    Ok(DEFAULT_CONTROL.parse::<TimeControl>()?)
+}
+
+/// What the clock is set to where neither the command line nor the games say.
+const DEFAULT_CONTROL: &str = "5400+30";
+
+/// How long the men stand still, in the time of whoever watches: before the first game, and where a script rests.
+const LEAD_IN_MS: Millis = 3_000;
+const REST_MS: Millis = 6_000;
+
+/// Bytes leave in portions of about this length, so that a host reads messages in pieces, as it would from a wire.
+const FLOW_MS: Millis = 8;
+
+/// So often the loop looks whether its host has gone.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// A host that has not asked anything for so long may be gone.
+const SILENCE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_replaced_and_goes_with_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board");
+        let first = Link::new(&path, "/dev/pts/998").unwrap();
+        let second = Link::new(&path, "/dev/pts/999").unwrap();
+        drop(first);
+        assert_eq!(fs::read_link(&path).unwrap(), Path::new("/dev/pts/999"));
+        drop(second);
+        assert!(fs::symlink_metadata(&path).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_is_not_replaced_by_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board");
+        fs::write(&path, "precious").unwrap();
+        let error = Link::new(&path, "/dev/pts/999").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn serial_numbers_have_five_or_ten_digits() {
+        assert_eq!(identity(Some("12345")).unwrap().serial, "12345");
+        let identity_of_ten = identity(Some("3000147740")).unwrap();
+        assert_eq!(identity_of_ten.long_serial.as_deref(), Some("3000147740"));
+        assert_eq!(identity_of_ten.serial, "47740");
+        for serial in ["", "1234", "123456", "abcde", "1234é"] {
+            assert_eq!(identity(Some(serial)).unwrap_err().code(), 2, "{serial}");
+        }
+    }
+
+    #[test]
+    fn the_default_control_is_one() {
+        assert!(default_control().is_ok());
+    }
 }

@@ -1,1 +1,150 @@
+//! Virtual boards: games, the hands that play them, and the board and clock that see it.
 //!
+//! game → hands → square changes and presses → scanner and chess clock → a family's bytes
+//!
+//! * [`pgn`] reads the games.
+//! * [`hands`] turns moves into men lifted and put down, [`scene`] adds what else happens at a table; both write a [`script`].
+//! * [`clock`] is the chess clock on the table.
+//! * [`scan`] is how a board looks at its squares.
+//! * [`player`] plays a script on a board and answers its host.
+//! * [`line`] is the serial line, with its time.
+//!
+//! [`trace`] does all of it at once, in virtual time, for tests and measurements.
+
+pub mod clock;
+pub mod hands;
+pub mod line;
+pub mod pgn;
+pub mod player;
+pub mod scan;
+pub mod scene;
+pub mod script;
+
+use shakmaty::Color;
+
+use clock::TimeControl;
+use hands::{Hands, Level, LevelError};
+use line::Line;
+use pgn::SimGame;
+use player::{Player, TableOptions};
+use script::{GameTruth, Script};
+
+use crate::Millis;
+use crate::trace::{Event, Header, Line as TraceLine, Trace};
+use crate::wire::dgt::VirtualBoard;
+
+/// A game as its host would have heard it.
+#[derive(Debug, Clone)]
+pub struct Traced {
+    /// The board's messages, each at the time of its last byte. First comes a board dump.
+    pub messages: Vec<(Millis, Vec<u8>)>,
+    /// When the script's time 0 was.
+    pub began_ms: Millis,
+    /// What the clock was set to; `None` where the board had none.
+    pub control: Option<TimeControl>,
+    /// What really was played, in the script's time.
+    pub games: Vec<GameTruth>,
+}
+
+impl Traced {
+    /// The same in the format that recorders share. Where the board has no clock, the presses stand in it as commands.
+    pub fn to_trace(&self) -> Trace {
+        let mut header = Header {
+            time_control: self
+                .control
+                .as_ref()
+                .and_then(|control| control.to_string().parse().ok()),
+            ..Header::default()
+        };
+        if let Some(first) = self.games.first() {
+            header.chess960 = first.chess960;
+            header.fen = (first.start_fen != INITIAL_FEN).then(|| first.start_fen.clone());
+        }
+        let mut lines: Vec<(Millis, Event)> = self
+            .messages
+            .iter()
+            .map(|(at_ms, bytes)| (*at_ms, Event::FromBoard(bytes.clone())))
+            .collect();
+        if self.control.is_none() {
+            lines.extend(self.presses().map(|(at_ms, side)| {
+                let side = side.fold_wb("white", "black");
+                let command = format!(r#"{{"verb":"press","args":{{"side":"{side}"}}}}"#);
+                (at_ms, Event::Command(command))
+            }));
+            lines.sort_by_key(|(at_ms, _)| *at_ms);
+        }
+        let lines = (1..)
+            .zip(lines)
+            .map(|(number, (at_ms, event))| TraceLine {
+                at_ms,
+                number,
+                event,
+            })
+            .collect();
+        Trace { header, lines }
+    }
+
+    /// When who pressed, in the time of the messages.
+    fn presses(&self) -> impl Iterator<Item = (Millis, Color)> + '_ {
+        self.games.iter().flat_map(|game| {
+            game.plies
+                .iter()
+                .filter_map(|played| Some((self.began_ms + played.pressed_ms?, played.side)))
+        })
+    }
+}
+
+/// One game from the dump to a few seconds after its end, at 9600 baud. The same arguments give the same bytes.
+pub fn trace(
+    game: &SimGame,
+    level: Level,
+    seed: u64,
+    options: &TableOptions,
+) -> Result<Traced, LevelError> {
+    let script = Hands::new(level, seed)?.script(game);
+    Ok(trace_script(script, VirtualBoard::default(), options))
+}
+
+/// Any script from the dump to a few seconds after its end, at 9600 baud.
+pub fn trace_script(script: Script, board: VirtualBoard, options: &TableOptions) -> Traced {
+    let games = script.games.clone();
+    let mut player = Player::new(0, script, board, options);
+    let mut line = Line::new(line::BAUD);
+    let mut messages = Vec::new();
+    let mut now = 0;
+    player.handle_host(now, SEND_BOARD_AND_UPDATES);
+    let mut end_ms = None;
+    loop {
+        while let Some(message) = player.poll_output() {
+            line.write(now, &message);
+            let through = line.poll_timeout().unwrap_or(now);
+            line.poll(through);
+            messages.push((through, message));
+        }
+        if player.is_finished() && end_ms.is_none() {
+            end_ms = Some(now + AFTERWARDS_MS);
+        }
+        match player.poll_timeout() {
+            Some(next) if end_ms.is_none_or(|end| next <= end) => now = next,
+            _ => break,
+        }
+        player.handle_timeout(now);
+    }
+    Traced {
+        messages,
+        control: options.control.clone(),
+        began_ms: player.began_ms().unwrap_or(now),
+        games,
+    }
+}
+
+/// SEND_BRD and SEND_UPDATE_NICE (protocol sheet 2).
+const SEND_BOARD_AND_UPDATES: &[u8] = &[0x42, 0x4b];
+
+const INITIAL_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+
+/// The clock may have something to say after the last move.
+const AFTERWARDS_MS: Millis = 2_000;
+
+#[cfg(test)]
+mod tests;

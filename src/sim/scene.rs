@@ -1,0 +1,359 @@
+//! What happens beside the moves: incidents that a person would have to look at, and what players do when the game is over.
+
+use shakmaty::{
+    Bitboard, Board, Chess, Color, Move, Outcome, Piece, Position, Role, Square, attacks,
+};
+
+use super::hands::Hands;
+use super::pgn::SimGame;
+use super::script::{Act, Incident, IncidentKind, Table};
+
+/// What to add to a game. Each method adds one thing; what stands before a ply that the game does not have is left out, and endings
+/// come in the order in which they were added.
+#[derive(Debug, Clone, Default)]
+pub struct Scene {
+    moments: Vec<(usize, Moment)>,
+    endings: Vec<Ending>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    IllegalThenCorrected,
+    IllegalPressedThenRestored,
+    KnockedOver,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Analysis,
+    Reset,
+    Kings(Outcome),
+}
+
+impl Scene {
+    pub fn new() -> Scene {
+        Scene::default()
+    }
+
+    /// Before `ply` its man is put where no legal move takes it; the player sees it himself and plays the right move.
+    pub fn illegal_then_corrected_before_press(self, ply: usize) -> Scene {
+        self.before(ply, Moment::IllegalThenCorrected)
+    }
+
+    /// Before `ply` its man is put where no legal move takes it and the clock is pressed; the clock is stopped, the man put back, and
+    /// the right move played (Article 7.5.1).
+    pub fn illegal_pressed_then_restored(self, ply: usize) -> Scene {
+        self.before(ply, Moment::IllegalPressedThenRestored)
+    }
+
+    /// Before `ply` some men fall and are put back a quarter of a minute later, in another order (Article 7.4).
+    pub fn knocked_over_and_put_back(self, ply: usize) -> Scene {
+        self.before(ply, Moment::KnockedOver)
+    }
+
+    /// After the game the players shake hands and move men about, the kings excepted.
+    pub fn handshake_and_analysis(self) -> Scene {
+        self.finally(Ending::Analysis)
+    }
+
+    /// After the game the men are set up again as it began.
+    pub fn reset_to_start(self) -> Scene {
+        self.finally(Ending::Reset)
+    }
+
+    /// After the game the kings are put into the centre to show the result: both on light squares White won, both on dark ones Black,
+    /// one on each a draw. An unknown result shows nothing.
+    pub fn result_kings(self, result: Outcome) -> Scene {
+        if result.is_known() {
+            self.finally(Ending::Kings(result))
+        } else {
+            self
+        }
+    }
+
+    pub(super) fn moments_before(&self, ply: usize) -> Vec<Moment> {
+        self.moments
+            .iter()
+            .filter(|(at, _)| *at == ply)
+            .map(|&(_, moment)| moment)
+            .collect()
+    }
+
+    pub(super) fn endings(&self) -> &[Ending] {
+        &self.endings
+    }
+
+    fn before(mut self, ply: usize, moment: Moment) -> Scene {
+        self.moments.push((ply, moment));
+        self
+    }
+
+    fn finally(mut self, ending: Ending) -> Scene {
+        self.endings.push(ending);
+        self
+    }
+}
+
+impl Hands {
+    /// Acts out what happens before a move; `None` if the position gives no occasion.
+    pub(super) fn moment(
+        &mut self,
+        table: &mut Table,
+        moment: Moment,
+        position: &Chess,
+        earlier: Option<&Chess>,
+        m: Move,
+        ply: usize,
+    ) -> Option<Incident> {
+        let from_ms = table.now;
+        let (kind, squares) = match moment {
+            Moment::IllegalThenCorrected => {
+                let (from, square, piece) = self.stray(table, position, earlier, m)?;
+                table.wait(self.between(2000, 4500));
+                self.shift(table, square, from, piece);
+                (IncidentKind::IllegalThenCorrected, vec![from, square])
+            }
+            Moment::IllegalPressedThenRestored => {
+                let side = position.turn();
+                let (from, square, piece) = self.stray(table, position, earlier, m)?;
+                table.wait(self.between(300, 900));
+                table.act(Act::Press { side });
+                table.wait(self.between(4000, 7000));
+                table.act(Act::ClockStop);
+                table.wait(self.between(2000, 4000));
+                self.shift(table, square, from, piece);
+                table.wait(self.between(2000, 4000));
+                table.act(Act::ClockStart { side });
+                (IncidentKind::IllegalPressedThenRestored, vec![from, square])
+            }
+            Moment::KnockedOver => {
+                let centre = self.pick(table.board.occupied())?;
+                let mut near: Vec<Square> = table
+                    .board
+                    .occupied()
+                    .into_iter()
+                    .filter(|square| square.distance(centre) <= 2)
+                    .collect();
+                self.shuffle(&mut near);
+                near.truncate(5);
+                let mut fallen: Vec<(Square, Piece)> = Vec::new();
+                for &square in &near {
+                    if let Some(piece) = table.lift(square) {
+                        fallen.push((square, piece));
+                    }
+                    table.wait(self.between(20, 180));
+                }
+                table.wait(self.between(13_000, 17_000));
+                self.shuffle(&mut fallen);
+                for (square, piece) in fallen {
+                    table.place(square, piece);
+                    table.wait(self.between(400, 1100));
+                }
+                (IncidentKind::KnockedOver, near)
+            }
+        };
+        let to_ms = table.now;
+        table.wait(self.between(1500, 3500));
+        Some(Incident {
+            kind,
+            ply,
+            from_ms,
+            to_ms,
+            squares,
+        })
+    }
+
+    pub(super) fn ending(
+        &mut self,
+        table: &mut Table,
+        ending: &Ending,
+        position: &Chess,
+        game: &SimGame,
+    ) -> Incident {
+        table.wait(self.between(2000, 4000));
+        let from_ms = table.now;
+        let (kind, squares) = match *ending {
+            Ending::Analysis => {
+                self.analyse(table, position);
+                (IncidentKind::Analysis, Vec::new())
+            }
+            Ending::Reset => {
+                self.set_up(table, game.start.board());
+                (IncidentKind::SetUp, Vec::new())
+            }
+            Ending::Kings(result) => (IncidentKind::ResultKings, self.show_result(table, result)),
+        };
+        let to_ms = table.now;
+        table.wait(self.rest_ms());
+        Incident {
+            kind,
+            ply: game.moves.len() + 1,
+            from_ms,
+            to_ms,
+            squares,
+        }
+    }
+
+    /// Sets up `target` from whatever stands on the board: men that stand wrong are used first, the others come from the box.
+    pub(super) fn set_up(&mut self, table: &mut Table, target: &Board) {
+        let mut squares: Vec<Square> = target
+            .occupied()
+            .into_iter()
+            .filter(|&square| target.piece_at(square) != table.board.piece_at(square))
+            .collect();
+        self.shuffle(&mut squares);
+        for square in squares {
+            let Some(piece) = target.piece_at(square) else {
+                continue;
+            };
+            let source = table
+                .board
+                .by_piece(piece)
+                .into_iter()
+                .find(|&other| target.piece_at(other) != Some(piece));
+            if let Some(source) = source {
+                table.lift(source);
+                table.wait(self.hand_ms() / 2);
+            }
+            if table.board.piece_at(square).is_some() {
+                table.lift(square);
+                table.wait(self.hand_ms() / 2);
+            }
+            table.place(square, piece);
+            table.wait(self.hand_ms());
+        }
+        let leftover = table.board.occupied() & !target.occupied();
+        for square in leftover {
+            table.lift(square);
+            table.wait(self.hand_ms());
+        }
+    }
+
+    /// Puts the man of `m` where it cannot go: from, to, and the man.
+    fn stray(
+        &mut self,
+        table: &mut Table,
+        position: &Chess,
+        earlier: Option<&Chess>,
+        m: Move,
+    ) -> Option<(Square, Square, Piece)> {
+        let from = m.from()?;
+        let piece = table.board.piece_at(from)?;
+        let mut squares = !(targets(position, from) | table.board.occupied());
+        // A man that arrived with its last move and now stands where that move could have gone looks like a correction of it.
+        if let Some(earlier) = earlier {
+            for origin in earlier.us() {
+                if earlier.board().piece_at(origin) == Some(piece) {
+                    squares &= !targets(earlier, origin);
+                }
+            }
+        }
+        if piece.role == Role::Pawn {
+            // A pawn on the last rank only waits for its queen.
+            squares &= !Bitboard::BACKRANKS;
+        }
+        // On the way to the right square it would only be a stop.
+        squares &= !attacks::between(from, m.to());
+        let free = squares
+            .into_iter()
+            .filter(|&square| table.is_free(square))
+            .collect::<Bitboard>();
+        let square = self.pick(free)?;
+        self.shift(table, from, square, piece);
+        Some((from, square, piece))
+    }
+
+    fn shift(&mut self, table: &mut Table, from: Square, to: Square, piece: Piece) {
+        table.lift(from);
+        table.wait(self.hand_ms());
+        table.place(to, piece);
+    }
+
+    /// Some moves to and fro; where there is none without the king, men go anywhere.
+    fn analyse(&mut self, table: &mut Table, position: &Chess) {
+        let mut position = position.clone();
+        for _ in 0..self.between(6, 12) {
+            let legal = position.legal_moves();
+            let mut moves: Vec<Move> = legal
+                .into_iter()
+                .filter(|m| m.role() != Role::King && !m.is_promotion() && !m.is_en_passant())
+                .collect();
+            self.shuffle(&mut moves);
+            if let Some(m) = moves.pop()
+                && let Some(from) = m.from()
+                && let Some(piece) = table.board.piece_at(from)
+            {
+                self.shift(table, from, m.to(), piece);
+                position.play_unchecked(m);
+            } else {
+                let movable = table.board.occupied() & !table.board.kings();
+                let (Some(from), Some(to)) =
+                    (self.pick(movable), self.pick(!table.board.occupied()))
+                else {
+                    return;
+                };
+                if let Some(piece) = table.board.piece_at(from) {
+                    self.shift(table, from, to, piece);
+                }
+                // What stands there now is no position of the game's any more.
+                return;
+            }
+            table.wait(self.between(600, 3000));
+        }
+    }
+
+    fn show_result(&mut self, table: &mut Table, result: Outcome) -> Vec<Square> {
+        let (mut light, mut dark) = ([Square::E4, Square::D5], [Square::D4, Square::E5]);
+        self.shuffle(&mut light);
+        self.shuffle(&mut dark);
+        let (white, black) = match result.winner() {
+            Some(Color::White) => (light[0], light[1]),
+            Some(Color::Black) => (dark[0], dark[1]),
+            None if self.chance(500) => (light[0], dark[0]),
+            None => (dark[0], light[0]),
+        };
+        for square in [white, black] {
+            if table
+                .board
+                .role_at(square)
+                .is_some_and(|role| role != Role::King)
+            {
+                table.lift(square);
+                table.wait(self.hand_ms());
+            }
+        }
+        let wanted = [(Color::White, white), (Color::Black, black)];
+        let mut lifted = Vec::new();
+        for (side, square) in wanted {
+            let king = table.board.king_of(side);
+            if king != Some(square) {
+                if let Some(from) = king {
+                    table.lift(from);
+                    table.wait(self.hand_ms());
+                }
+                lifted.push((side, square));
+            }
+        }
+        for (side, square) in lifted {
+            table.place(square, side.king());
+            table.wait(self.hand_ms());
+        }
+        vec![white, black]
+    }
+}
+
+/// Where the man on `from` can legally go, the square of a castling king included.
+fn targets(position: &Chess, from: Square) -> Bitboard {
+    position
+        .legal_moves()
+        .into_iter()
+        .filter(|m| m.from() == Some(from))
+        .flat_map(|m| {
+            let castled = m
+                .castling_side()
+                .map(|castling| castling.king_to(position.turn()));
+            [Some(m.to()), castled]
+        })
+        .flatten()
+        .collect()
+}

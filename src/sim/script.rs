@@ -1,0 +1,260 @@
+//! What happens at a table, second by second, and what is true of it.
+
+use shakmaty::{Board, Color, Outcome, Piece, Square};
+
+use crate::Millis;
+
+/// What the hands do, from the first man touched to the last.
+///
+/// The men stand as in `start` before the first action and as in `last` after the last one. Times count from the start of the first
+/// game's clock. `games` says what really was played, for whoever wants to compare.
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub start: Board,
+    /// In order of time.
+    pub actions: Vec<Action>,
+    pub last: Board,
+    pub games: Vec<GameTruth>,
+}
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action {
+    pub at_ms: Millis,
+    pub kind: Act,
+}
+
+/// What can happen at a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// A square becomes empty, or shows this man from now on.
+    Square {
+        square: Square,
+        piece: Option<Piece>,
+    },
+    /// A player presses his end of the clock's lever down.
+    Press { side: Color },
+    /// Both times stop.
+    ClockStop,
+    /// The time of this side starts.
+    ClockStart { side: Color },
+    /// The clock is set for the next game.
+    ClockReset,
+}
+
+/// One game as it was really played.
+#[derive(Debug, Clone)]
+pub struct GameTruth {
+    /// The place of the game in its file, from 1.
+    pub number: usize,
+    pub start_fen: String,
+    pub chess960: bool,
+    /// When the clock was started.
+    pub from_ms: Millis,
+    /// When the last man was let go or the clock stopped for good.
+    pub to_ms: Millis,
+    pub plies: Vec<Played>,
+    pub incidents: Vec<Incident>,
+    pub result: Outcome,
+}
+
+impl GameTruth {
+    /// The moves in UCI notation; castling in Chess960 as king takes rook.
+    pub fn uci(&self) -> Vec<&str> {
+        self.plies
+            .iter()
+            .map(|played| played.uci.as_str())
+            .collect()
+    }
+}
+
+/// One move as it was really played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Played {
+    pub ply: usize,
+    pub side: Color,
+    pub uci: String,
+    /// When the first man was touched for it, not counting men that were put back.
+    pub touched_ms: Millis,
+    /// When the position stood on the board.
+    pub placed_ms: Millis,
+    /// When the clock was pressed; `None` if it never was.
+    pub pressed_ms: Option<Millis>,
+    /// How it was done, where there was a choice.
+    pub manners: Vec<Manner>,
+}
+
+/// How a move was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Manner {
+    /// The capturing man took the victim's square without that ever being empty.
+    Overwritten,
+    /// The captured man was lifted first.
+    VictimFirst,
+    /// The capturing man was lifted first.
+    OwnFirst,
+    /// The captured man was seen for a moment beside the square.
+    VictimDragged,
+    /// Seen on squares on the way.
+    Slid,
+    /// A knight seen beside its square.
+    Brushed,
+    /// Seen on its new square before the old one was empty.
+    TargetFirst,
+    /// Lifted and put back before it was moved.
+    PutBack,
+    /// Another own man was adjusted before the move.
+    Adjusted,
+    KingFirst,
+    RookFirst,
+    /// King and rook at once, one in each hand.
+    TwoHanded,
+    /// King or rook straightened after castling.
+    Straightened,
+    /// The pawn stood on the last rank before it was exchanged.
+    PawnFirst,
+    /// The new piece was put where the pawn was to go.
+    PieceDirect,
+    /// The clock was pressed only after the reply.
+    PressForgotten,
+}
+
+/// Something beside the game that a person might have to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incident {
+    pub kind: IncidentKind,
+    /// The ply that was due.
+    pub ply: usize,
+    pub from_ms: Millis,
+    pub to_ms: Millis,
+    pub squares: Vec<Square>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IncidentKind {
+    /// A man stood where no legal move takes it, and was moved on before the press.
+    IllegalThenCorrected,
+    /// The same, but the clock was pressed; the position was restored with stopped clocks.
+    IllegalPressedThenRestored,
+    /// Men fell and were put back.
+    KnockedOver,
+    /// Men were moved about with stopped clocks after the game.
+    Analysis,
+    /// The kings show the result.
+    ResultKings,
+    /// The men were set up again.
+    SetUp,
+}
+
+/// A script while it is written: a table with its men and a time that goes on.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub now: Millis,
+    pub board: Board,
+    start: Board,
+    actions: Vec<Action>,
+    /// Squares that show a captured man in passing, until when.
+    ghosts: Vec<Ghost>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ghost {
+    square: Square,
+    ply: usize,
+    until_ms: Millis,
+}
+
+impl Table {
+    pub fn new(start: Board) -> Table {
+        Table {
+            now: 0,
+            board: start.clone(),
+            start,
+            actions: Vec::new(),
+            ghosts: Vec::new(),
+        }
+    }
+
+    pub fn finish(mut self, games: Vec<GameTruth>) -> Script {
+        // A dragged man is written down ahead of its time.
+        self.actions.sort_by_key(|action| action.at_ms);
+        Script {
+            start: self.start,
+            actions: self.actions,
+            last: self.board,
+            games,
+        }
+    }
+
+    pub fn wait(&mut self, ms: Millis) {
+        self.now += ms;
+    }
+
+    pub fn lift(&mut self, square: Square) -> Option<Piece> {
+        let piece = self.board.remove_piece_at(square);
+        self.act(Act::Square {
+            square,
+            piece: None,
+        });
+        piece
+    }
+
+    pub fn place(&mut self, square: Square, piece: Piece) {
+        self.board.set_piece_at(square, piece);
+        self.act(Act::Square {
+            square,
+            piece: Some(piece),
+        });
+    }
+
+    pub fn act(&mut self, kind: Act) {
+        self.actions.push(Action {
+            at_ms: self.now,
+            kind,
+        });
+    }
+
+    /// A captured man shows on an empty square for a while, whatever else goes on meanwhile.
+    pub fn ghost(
+        &mut self,
+        ply: usize,
+        square: Square,
+        piece: Piece,
+        from_ms: Millis,
+        until_ms: Millis,
+    ) {
+        for (at_ms, piece) in [(from_ms, Some(piece)), (until_ms, None)] {
+            self.actions.push(Action {
+                at_ms,
+                kind: Act::Square { square, piece },
+            });
+        }
+        self.ghosts.push(Ghost {
+            square,
+            ply,
+            until_ms,
+        });
+    }
+
+    /// Whether nothing stands on the square, not even in passing.
+    pub fn is_free(&self, square: Square) -> bool {
+        self.board.piece_at(square).is_none()
+            && !self
+                .ghosts
+                .iter()
+                .any(|ghost| ghost.square == square && ghost.until_ms >= self.now)
+    }
+
+    /// Waits until the men dragged at plies before `ply` are off the board, so that each position stands there for a moment.
+    pub fn settle_before(&mut self, ply: usize) {
+        if let Some(until_ms) = self
+            .ghosts
+            .iter()
+            .filter(|ghost| ghost.ply < ply)
+            .map(|ghost| ghost.until_ms)
+            .max()
+        {
+            self.now = self.now.max(until_ms + 20);
+        }
+    }
+}
