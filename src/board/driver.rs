@@ -99,6 +99,15 @@ impl Driver {
         }
     }
 
+    /// Takes over a port that is open, with the bytes of a frame that is under way.
+    pub fn resume(&mut self, now: Millis, buffered: &[u8], skipped_bytes: u64) {
+        self.opened = true;
+        self.heard_at = now;
+        self.dump_heard_at = now;
+        self.skipped_bytes = skipped_bytes;
+        self.decoder.push(buffered, |_| {});
+    }
+
     pub fn handle_lost(&mut self) {
         self.opened = false;
         self.silent = false;

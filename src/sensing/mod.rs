@@ -1259,6 +1259,11 @@ impl Sensing {
         if self.is_patient(&view, open, cx) {
             return None;
         }
+        // One deed that the board shows whole is that deed, even if half of it would be a legal move.
+        let whole = self.classify(tip, open);
+        if whole.side.is_some() {
+            return Some((None, whole));
+        }
         // A move was made and something else is wrong: the move is followed, the rest is the fault.
         let moved = tip
             .moves()

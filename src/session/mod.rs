@@ -31,6 +31,7 @@ mod table;
 pub use board::driver::Watch;
 pub use entry::Entry;
 use entry::{LinkState, What};
+pub use output::seconds as output_time;
 use table::Game;
 
 /// What a session is told once, at its beginning.
@@ -221,6 +222,12 @@ impl Session {
         }
         self.table.skipped_bytes = self.driver.skipped_bytes();
         self.pass_on(now);
+    }
+
+    /// After [`Session::restore`]: the port stays as it was, and these bytes of a frame under way still wait in it.
+    pub fn resume(&mut self, now: Millis, buffered: &[u8], skipped_bytes: u64) {
+        self.driver.resume(now, buffered, skipped_bytes);
+        self.table.skipped_bytes = skipped_bytes;
     }
 
     /// Carries out a command; the answer is polled.

@@ -1,0 +1,329 @@
+//! A line of `cases.txt` as a trace, and what must come of it.
+
+use jadoube::command::Side;
+use jadoube::replay;
+use jadoube::session::Settings;
+use jadoube::trace::Trace;
+use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
+use shakmaty::{Board, Color, Square, san::SanPlus};
+use std::fmt::Write as _;
+
+/// How a press reaches the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Press {
+    /// As a command, where the clock is not connected.
+    Command,
+    /// In the clock's bytes.
+    Clock,
+}
+
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub id: String,
+    pub fen: String,
+    pub events: Vec<Event>,
+    pub moves: Vec<String>,
+    pub marks: Vec<String>,
+    pub open: bool,
+    pub ambiguous: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Square(Square, Option<char>),
+    ScanBegin,
+    ScanEnd,
+    Wait(u64),
+    Press,
+}
+
+impl Case {
+    pub fn parse(line: &str) -> Case {
+        let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+        let (id, fen, ev, exp) = (fields[0], fields[1], fields[2], fields[3]);
+        let mut case = Case {
+            id: id.to_owned(),
+            fen: fen.trim_start_matches("fen ").to_owned(),
+            events: Vec::new(),
+            moves: Vec::new(),
+            marks: Vec::new(),
+            open: false,
+            ambiguous: false,
+        };
+        for word in ev.trim_start_matches("ev ").split_whitespace() {
+            let square = |text: &str| text[1..3].parse::<Square>().expect("square");
+            case.events.push(match word.as_bytes()[0] {
+                b'-' => Event::Square(square(word), None),
+                b'+' => Event::Square(square(word), word.chars().nth(3)),
+                b'[' => Event::ScanBegin,
+                b']' => Event::ScanEnd,
+                b'~' => Event::Wait(word[1..].parse().expect("milliseconds")),
+                _ => Event::Press,
+            });
+        }
+        for word in exp.trim_start_matches("exp ").split_whitespace() {
+            match word {
+                "-" => {}
+                "/open" => case.open = true,
+                "/amb" => case.ambiguous = true,
+                mark if mark.starts_with('!') => case.marks.push(mark.to_owned()),
+                san => case.moves.push(san.to_owned()),
+            }
+        }
+        case
+    }
+
+    /// The same with White and Black exchanged.
+    pub fn mirrored(&self) -> Case {
+        let swap = |c: char| {
+            if c.is_ascii_lowercase() {
+                c.to_ascii_uppercase()
+            } else {
+                c.to_ascii_lowercase()
+            }
+        };
+        let flip = |square: Square| square.flip_vertical();
+        let fields: Vec<&str> = self.fen.split(' ').collect();
+        let placement: Vec<String> = fields[0]
+            .split('/')
+            .rev()
+            .map(|rank| rank.chars().map(swap).collect())
+            .collect();
+        let rights: String = fields[2]
+            .chars()
+            .map(|c| if c == '-' { c } else { swap(c) })
+            .collect();
+        let ep = match fields[3].parse::<Square>() {
+            Ok(square) => flip(square).to_string(),
+            Err(_) => "-".into(),
+        };
+        let turn = if fields[1] == "w" { "b" } else { "w" };
+        let fen = format!(
+            "{} {turn} {rights} {ep} {} {}",
+            placement.join("/"),
+            fields[4],
+            fields[5]
+        );
+        let events = self
+            .events
+            .iter()
+            .map(|event| match *event {
+                Event::Square(square, man) => Event::Square(flip(square), man.map(swap)),
+                other => other,
+            })
+            .collect();
+        let rank = |san: &String| {
+            san.chars()
+                .map(|c| {
+                    c.to_digit(10)
+                        .filter(|d| *d > 0)
+                        .map_or(c, |d| char::from_digit(9 - d, 10).expect("rank"))
+                })
+                .collect()
+        };
+        Case {
+            fen,
+            events,
+            moves: self.moves.iter().map(rank).collect(),
+            marks: self.marks.iter().map(rank).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The case as a trace of a DGT board.
+    pub fn trace(&self, press: Press) -> String {
+        let mut text = format!("# jadoube-trace: 1\n# board: dgt\n# fen: {}\n", self.fen);
+        let start: shakmaty::fen::Fen = self.fen.parse().expect("fen");
+        let board = start.as_setup().board.clone();
+        let mut turn = start.as_setup().turn;
+        let mut now = 0;
+        let line = |text: &mut String, now: u64, bytes: Vec<u8>| {
+            let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let _ = writeln!(text, "{}.{:03} < {}", now / 1000, now % 1000, hex.join(" "));
+        };
+        line(&mut text, now, dump(&board));
+        let has_press = self.events.contains(&Event::Press);
+        if press == Press::Clock && has_press {
+            line(&mut text, now, clock(turn, false));
+            now += 1_000;
+            line(&mut text, now, clock(turn, true));
+        }
+        now += 1_000;
+        let mut scanning = false;
+        for (index, event) in self.events.iter().enumerate() {
+            match *event {
+                Event::Square(square, man) => {
+                    line(&mut text, now, update(square, man));
+                    // A wait that is written down takes the place of the usual one.
+                    let waits = matches!(self.events.get(index + 1), Some(Event::Wait(_)));
+                    if !scanning && !waits {
+                        now += 120;
+                    }
+                }
+                Event::ScanBegin => scanning = true,
+                Event::ScanEnd => {
+                    scanning = false;
+                    now += 120;
+                }
+                Event::Wait(ms) => now += ms,
+                Event::Press => {
+                    match press {
+                        Press::Clock => line(&mut text, now, clock(!turn, true)),
+                        Press::Command => {
+                            let side = Side::from(turn);
+                            let side = if side == Side::White {
+                                "white"
+                            } else {
+                                "black"
+                            };
+                            let _ = writeln!(
+                                text,
+                                "{}.{:03} ! {{\"verb\":\"press\",\"args\":{{\"side\":\"{side}\"}}}}",
+                                now / 1000,
+                                now % 1000
+                            );
+                        }
+                    }
+                    turn = !turn;
+                    now += 120;
+                }
+            }
+        }
+        text
+    }
+
+    /// Runs the case; says what is wrong with what came of it.
+    pub fn run(&self, press: Press) -> Result<(), String> {
+        let text = self.trace(press);
+        let trace = Trace::parse(&text).map_err(|error| error.to_string())?;
+        let settings =
+            replay::settings(&trace, Settings::new("1")).map_err(|error| error.to_string())?;
+        let replayed = replay::replay(&trace, settings);
+        let summary = replay::summarise(&self.id, &replayed);
+        let game = summary.game.ok_or("no game")?;
+        let plain = |san: &str| san.trim_end_matches(['+', '#']).to_owned();
+        let played: Vec<String> = game.moves.iter().map(|ply| plain(&ply.san)).collect();
+        let expected: Vec<String> = self.moves.iter().map(|san| plain(san)).collect();
+        if played != expected {
+            return Err(format!("record is {played:?}, not {expected:?}"));
+        }
+        let doubtful = game.moves.iter().any(|ply| ply.doubt.is_some());
+        if doubtful && !self.ambiguous {
+            return Err("a doubt that is none".into());
+        }
+        // What must be told.
+        let mut allowed = Vec::new();
+        for mark in &self.marks {
+            let kind = match mark.split('(').next().unwrap_or(mark) {
+                "!illegal" => "illegal_move",
+                "!irregular" => "displaced",
+                "!retracted" => {
+                    if summary
+                        .events
+                        .get("takeback")
+                        .or(summary.events.get("correction"))
+                        .is_none()
+                    {
+                        return Err("no takeback was told".into());
+                    }
+                    continue;
+                }
+                // Scored with the Laws.
+                "!touch" | "!touch_rook_first" | "!moved_again" | "!promotion_check" => continue,
+                other => return Err(format!("unknown mark {other}")),
+            };
+            let told = summary
+                .alerts
+                .iter()
+                .find(|alert| name(&alert.alert.kind) == kind);
+            let Some(told) = told else {
+                let kinds: Vec<String> = summary
+                    .alerts
+                    .iter()
+                    .map(|alert| name(&alert.alert.kind))
+                    .collect();
+                return Err(format!("no alert {kind}, but {kinds:?}"));
+            };
+            if name(&told.alert.severity) == "info" {
+                return Err(format!("{kind} is no louder than info"));
+            }
+            if mark.contains("wrong_colour")
+                && told.alert.detail.reason.as_ref().map(name).as_deref()
+                    != Some("wrong_colour_promotion")
+            {
+                return Err(format!("reason is {:?}", told.alert.detail.reason));
+            }
+            if let Some(squares) = mark.strip_prefix("!irregular(") {
+                let squares: Vec<&str> = squares.trim_end_matches(')').split(',').collect();
+                let mut told: Vec<&str> = told.alert.squares.iter().map(String::as_str).collect();
+                told.sort_unstable();
+                let mut squares = squares;
+                squares.sort_unstable();
+                if told != squares {
+                    return Err(format!("squares are {told:?}, not {squares:?}"));
+                }
+            }
+            allowed.push(kind);
+        }
+        // And nothing else.
+        for alert in &summary.alerts {
+            let kind = name(&alert.alert.kind);
+            if name(&alert.alert.severity) != "info" && !allowed.contains(&kind.as_str()) {
+                return Err(format!("alert {kind}: {}", alert.alert.text));
+            }
+        }
+        if !self.open && game.result == "*" && !game.in_sync {
+            return Err("out of sync at the end".into());
+        }
+        Ok(())
+    }
+}
+
+fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+fn raw(square: Square) -> RawSquare {
+    RawSquare::new(square.to_u32() as u8 ^ 56).expect("a square")
+}
+
+fn code(letter: Option<char>) -> PieceCode {
+    letter.map_or(PieceCode::Empty, |letter| {
+        PieceCode::from_letter(letter).expect("a man")
+    })
+}
+
+pub fn dump(board: &Board) -> Vec<u8> {
+    let mut codes = [PieceCode::Empty; 64];
+    for (square, piece) in board.iter() {
+        codes[usize::from(raw(square).index())] = code(Some(piece.char()));
+    }
+    Message::BoardDump(Box::new(codes)).encode()
+}
+
+pub fn update(square: Square, man: Option<char>) -> Vec<u8> {
+    Message::FieldUpdate {
+        square: raw(square),
+        piece: code(man),
+    }
+    .encode()
+}
+
+/// A clock of an hour each; White is left.
+fn clock(turn: Color, running: bool) -> Vec<u8> {
+    let status = match (turn, running) {
+        (Color::White, false) => 0x08,
+        (Color::White, true) => 0x09,
+        (Color::Black, false) => 0x12,
+        (Color::Black, true) => 0x13,
+    };
+    vec![0x8d, 0x00, 0x0a, 0x01, 0x00, 0x00, 0x01, 0x00, 0x00, status]
+}
+
+#[allow(dead_code)]
+fn san(text: &str) -> SanPlus {
+    text.parse().expect("san")
+}
