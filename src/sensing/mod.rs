@@ -1101,7 +1101,8 @@ impl Sensing {
                     .faults
                     .iter()
                     .any(|fault| fault.side.is_none_or(|of| of == side));
-                if !own_fault && self.sign.is_none() && self.frozen_since.is_none() {
+                let his_turn = view.tip().turn() == side;
+                if his_turn && !own_fault && self.sign.is_none() && self.frozen_since.is_none() {
                     self.observations
                         .push_back(Observation::PressWithoutMove { side });
                 }
