@@ -174,7 +174,6 @@ struct Array {
     since: Option<Millis>,
     /// It stood long enough that a legal first move begins a game.
     ripe: bool,
-    opened: bool,
 }
 
 impl Session {
@@ -501,15 +500,29 @@ impl Table {
     fn context(&self) -> Context<'_> {
         static NO_LINE: std::sync::LazyLock<Line> =
             std::sync::LazyLock::new(|| Line::new(Position::initial()));
-        context(&self.settings, self.game.as_ref(), &self.clock, &NO_LINE)
+        // The next game's array is nothing that the last game's record could explain.
+        let array = self.stands_as_array();
+        context(
+            &self.settings,
+            self.game.as_ref().filter(|_| !array),
+            &self.clock,
+            &NO_LINE,
+        )
     }
 
     fn sensing(&mut self) -> (&mut Sensing, Context<'_>) {
         static NO_LINE: std::sync::LazyLock<Line> =
             std::sync::LazyLock::new(|| Line::new(Position::initial()));
+        // The next game's array is nothing that the last game's record could explain.
+        let array = self.stands_as_array();
         (
             &mut self.sensing,
-            context(&self.settings, self.game.as_ref(), &self.clock, &NO_LINE),
+            context(
+                &self.settings,
+                self.game.as_ref().filter(|_| !array),
+                &self.clock,
+                &NO_LINE,
+            ),
         )
     }
 
@@ -534,6 +547,12 @@ impl Table {
             .collect();
         for (square, contents) in &changes {
             self.raw.set(*square, *contents);
+        }
+        if let Some(token) = changes.iter().find_map(|(_, contents)| match contents {
+            Contents::Token(token) => Some(*token),
+            _ => None,
+        }) {
+            self.token_placed(token.result());
         }
         self.setup_still_since = self.now;
         self.setup_judged = false;
