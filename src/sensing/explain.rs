@@ -55,7 +55,8 @@ fn leads_to(
         })
 }
 
-/// Lines of exactly `depth` plies that lead to what the board shows.
+/// Lines of exactly `depth` plies that lead to what the board shows. Each ply changes a square that differs now: a man that went
+/// out and came back while nobody looked would explain almost anything, also a move that is against the Laws.
 pub fn lines_to(
     position: &Position,
     picture: &Picture,
@@ -69,10 +70,12 @@ pub fn lines_to(
     if !men_allow(position, picture, depth) {
         return found;
     }
+    let differing = picture.differing(position.board()) & !mask;
     search(
         position,
         picture,
         mask,
+        differing,
         depth,
         limit,
         &mut budget,
@@ -113,6 +116,7 @@ fn search(
     position: &Position,
     picture: &Picture,
     mask: Bitboard,
+    to_explain: Bitboard,
     depth: usize,
     limit: usize,
     budget: &mut usize,
@@ -126,6 +130,9 @@ fn search(
     *budget -= 1;
     if depth == 1 {
         for m in moves_to(position, picture, differing, mask) {
+            if (position.effects(m).squares() & to_explain).is_empty() {
+                continue;
+            }
             line.push(m);
             found.push(line.clone());
             line.pop();
@@ -142,9 +149,8 @@ fn search(
         if (squares & mask).any() {
             continue;
         }
-        // With no ply to spare for a second touch, each must mend something.
         let mends = (squares & open).any();
-        if !mends && depth <= 2 {
+        if (squares & to_explain).is_empty() || (!mends && depth <= 2) {
             continue;
         }
         line.push(m);
@@ -152,6 +158,7 @@ fn search(
             &position.play(m),
             picture,
             mask,
+            to_explain,
             depth - 1,
             limit,
             budget,
@@ -311,6 +318,28 @@ mod tests {
         let fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1";
         let shown = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R";
         assert_eq!(found(fen, shown, 3), ["b8c6 g1f3 e7e5", "e7e5 g1f3 b8c6"]);
+    }
+
+    /// No detour of the other side's men makes a legal line of an irregular move.
+    #[test]
+    fn irregular_moves_are_no_gaps() {
+        let table = [
+            // A bishop over a knight's square that it cannot reach in one.
+            (
+                "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2",
+                "rnbqkbnr/pppp1ppp/8/4p3/4P3/5B2/PPPP1PPP/RNBQK1NR",
+            ),
+            // White moves twice.
+            (
+                "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1",
+                "rnbqkbnr/pppppppp/8/8/3PP3/8/PPP2PPP/RNBQKBNR",
+            ),
+        ];
+        for (fen, shown) in table {
+            for depth in 2..=4 {
+                assert_eq!(found(fen, shown, depth), Vec::<String>::new(), "{shown}");
+            }
+        }
     }
 
     #[test]

@@ -130,7 +130,15 @@ impl Table {
                 game.rev += 1;
             }
             self.publish_game();
+            // What stood on the board already may agree with the record only now.
+            if self.is_at_rest() && self.told_position.is_some() {
+                self.publish_position();
+            }
         }
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.now >= self.sensing.last_change() + self.settings.timing.settle
     }
 
     fn publish_game(&mut self) {
@@ -241,7 +249,7 @@ impl Table {
             envelope: self.envelope(),
             table: self.table_name(),
             placement,
-            stable: self.now >= self.sensing.last_change() + self.settings.timing.settle,
+            stable: self.is_at_rest(),
             in_sync: self.sensing.is_in_sync() && differing.is_empty(),
             differing: names(differing),
             live,
