@@ -79,7 +79,7 @@ impl Table {
                 })
                 .unwrap_or_default();
             self.event(EventKind::Command {
-                id: command.id.clone(),
+                command: command.id.clone(),
                 by: command.by.clone(),
                 verb,
             });

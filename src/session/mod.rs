@@ -185,14 +185,20 @@ impl Session {
         }
     }
 
-    /// The session that these entries made; what it published is not published again.
-    pub fn restore(settings: Settings, entries: &[Entry], now: Millis) -> Session {
-        let begun = entries.first().map_or(now, |entry| entry.at.min(now));
+    /// The session that these entries made. Until `told_until` it had run and told what followed, timers included, and does not tell
+    /// it again; what fell due later is told when time is next handed in. Who is not sure passes the time of the last entry: a twin
+    /// of what was told carries the same id.
+    pub fn restore(settings: Settings, entries: &[Entry], told_until: Millis) -> Session {
+        let begun = entries
+            .first()
+            .map_or(told_until, |entry| entry.at.min(told_until));
         let mut session = Session::new(settings, begun);
         for entry in entries {
             session.table.apply(entry);
             session.table.forget_output();
         }
+        session.table.run_until(told_until);
+        session.table.forget_output();
         session
     }
 
