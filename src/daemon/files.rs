@@ -394,4 +394,17 @@ mod tests {
         assert_eq!(text, "1. e4 e5 *\n");
         assert!(!folder.path().join("pgn/g1.pgn.part").exists());
     }
+    #[tokio::test]
+    async fn where_nothing_can_be_written_nothing_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state");
+        fs::write(&file, "precious").unwrap();
+        let mut files = Files::new(&file).unwrap();
+        let mut tracing = Tracing::new("12", Header::default());
+        tracing.game(&mut files, 0, "12-abc-1", Start::default());
+        tracing.event(&mut files, 10, said(1));
+        files.keep_pgn("g1", "*\n");
+        files.finish(DEADLINE).await;
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    }
 }

@@ -104,7 +104,7 @@ pub async fn run(
     let Connection {
         mqtt,
         mut incoming,
-        task,
+        mut task,
     } = mqtt::connect(settings, MemoryOutbox::new(Limits::default()))?;
     let mut out = Outlets {
         clock: Clock::new(parts.time_ok),
@@ -133,6 +133,7 @@ pub async fn run(
     node.start(&mut out);
 
     let mut shutdown = pin!(shutdown);
+    let mut is_cut_off = false;
     loop {
         let due = node.due(&out.clock);
         tokio::select! {
@@ -140,6 +141,10 @@ pub async fn run(
             (index, event) = next_event(&mut node.tables) => node.handle_link(index, event, &mut out),
             Some(message) = incoming.recv() => node.handle_message(&message, &mut out),
             () = sleep_until(due.into()) => {}
+            _ = &mut task, if !is_cut_off => {
+                is_cut_off = true;
+                error!("the connection to the broker ended for good; restart jadoube to publish again");
+            }
         }
         node.handle_due(&mut out);
     }
@@ -152,7 +157,7 @@ pub async fn run(
         warn!("{left} messages were not taken by the broker and are lost");
     }
     // It ends by itself now; a transport that is stuck in a write is not waited for.
-    if timeout(MOST_ENDING, task).await.is_err() {
+    if !is_cut_off && timeout(MOST_ENDING, task).await.is_err() {
         debug!("the connection to the broker did not end in time");
     }
     if let Some(files) = out.files {
@@ -386,6 +391,8 @@ struct Table {
     tracing: Option<Tracing>,
     /// Half moves before the game's first ply, for its numbers in the log.
     before: u32,
+    /// Open alerts that the log has as warnings.
+    warned: BTreeSet<String>,
     delay_ms: Millis,
     /// PGN that is held back, in order.
     delayed: VecDeque<(Millis, Publication)>,
@@ -415,6 +422,7 @@ impl Table {
             reopening: Backoff::new(REOPEN_FIRST, REOPEN_MOST),
             tracing: (config.settings.record).then(|| Tracing::new(&config.name, header)),
             before: 0,
+            warned: BTreeSet::new(),
             delay_ms: Millis::from(config.settings.pgn_delay_s) * 1000,
             delayed: VecDeque::new(),
         }
@@ -623,7 +631,7 @@ impl Table {
         }
     }
 
-    fn log(&self, event: &publish::Event) {
+    fn log(&mut self, event: &publish::Event) {
         let name = &self.name;
         match &event.kind {
             EventKind::GameStarted { .. } => {
@@ -650,7 +658,15 @@ impl Table {
             EventKind::AlertRaised { alert } if alert.severity == Severity::Info => {
                 info!("{}", alert.text);
             }
-            EventKind::AlertRaised { alert } => warn!("{}", alert.text),
+            // Most are raised quietly and become loud at the press.
+            EventKind::AlertRaised { alert } | EventKind::AlertChanged { alert }
+                if alert.severity > Severity::Info && self.warned.insert(alert.id.clone()) =>
+            {
+                warn!("{}", alert.text);
+            }
+            EventKind::AlertClosed { alert, .. } => {
+                self.warned.remove(alert);
+            }
             _ => {}
         }
     }

@@ -84,7 +84,8 @@ impl Orders {
             let size = message.payload.len();
             return Order::Refused {
                 why: format!(
-                    "{verb}: the command has {size} bytes, and more than {MOST_BYTES} are not read"
+                    "{:?}: the command has {size} bytes, and more than {MOST_BYTES} are not read",
+                    shown(verb, MOST_SHOWN)
                 ),
                 reply: None,
             };
@@ -105,16 +106,20 @@ impl Orders {
             )),
             None => None,
         };
-        let refused = |why: String| Order::Refused {
-            reply: answer.clone().map(|topic| {
-                let reply = Reply {
-                    id: id.to_owned(),
-                    ok: false,
-                    error: Some(why.clone()),
-                };
-                (topic, reply)
-            }),
-            why: format!("{verb}: {why}"),
+        let refused = |why: String| {
+            // It may quote what was sent.
+            let why = shown(&why, MOST_WHY);
+            Order::Refused {
+                reply: answer.clone().map(|topic| {
+                    let reply = Reply {
+                        id: shown(id, MOST_WHY),
+                        ok: false,
+                        error: Some(why.clone()),
+                    };
+                    (topic, reply)
+                }),
+                why: format!("{:?}: {why}", shown(verb, MOST_SHOWN)),
+            }
         };
         if message.retain {
             return refused(
@@ -128,7 +133,7 @@ impl Orders {
         if let (Some(wanted), None) = (field("reply_to"), reply_to) {
             return refused(format!(
                 "reply_to {:?} must be a topic below {}reply/",
-                shown(wanted),
+                shown(wanted, MOST_SHOWN),
                 self.prefix
             ));
         }
@@ -141,7 +146,7 @@ impl Orders {
             (Some(table), tables) => {
                 let why = format!(
                     "table {:?} is not one of this node's: {}",
-                    shown(table),
+                    shown(table, MOST_SHOWN),
                     tables.join(", ")
                 );
                 return refused(why);
@@ -228,9 +233,13 @@ fn client(by: &str) -> String {
 }
 
 /// The beginning of a text that came from outside.
-fn shown(text: &str) -> String {
-    text.chars().take(60).collect()
+fn shown(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }
+
+/// Characters of a name from outside that are quoted, and of a whole refusal.
+const MOST_SHOWN: usize = 60;
+const MOST_WHY: usize = 300;
 
 #[cfg(test)]
 mod tests {
@@ -337,6 +346,11 @@ mod tests {
         let long = format!("{{\"id\":\"1\",\"by\":\"{}\"}}", "x".repeat(MOST_BYTES));
         let (why, _) = refusal(orders.read(&message("cmd/pi07/takeback", &long)));
         assert!(why.contains("65536"), "{why}");
+        let verb = "x".repeat(1000);
+        let order = orders.read(&message(&format!("cmd/pi07/{verb}"), r#"{"id":"1"}"#));
+        let (why, reply) = refusal(order);
+        assert!(why.len() < 400, "{why}");
+        assert!(reply.unwrap().1.error.unwrap().len() <= 300);
         let latin = Incoming {
             payload: b"{\"id\":\"1\",\"by\":\"M\xfcller\"}".to_vec(),
             ..message("cmd/pi07/takeback", "")
