@@ -517,7 +517,8 @@ pub enum EventKind {
         why: CloseReason,
     },
     Command {
-        id: String,
+        /// The command's own id; `id` is the event's.
+        command: String,
         by: Option<String>,
         verb: String,
     },

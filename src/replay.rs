@@ -427,6 +427,7 @@ fn in_words(publication: &Publication) -> Option<String> {
                     reason,
                     ..
                 } => format!("{result} {by:?} {state:?} {reason:?}"),
+                EventKind::Command { command, verb, .. } => format!("{command} {verb}"),
                 EventKind::OutOfSync { squares } => squares.join(" "),
                 EventKind::Press { side, .. } | EventKind::Flag { side } => format!("{side:?}"),
                 EventKind::Gap {
