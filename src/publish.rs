@@ -516,8 +516,8 @@ pub enum EventKind {
         kind: AlertKind,
         why: CloseReason,
     },
+    /// A command was carried out; `command` is its id.
     Command {
-        /// The command's own id; `id` is the event's.
         command: String,
         by: Option<String>,
         verb: String,
