@@ -392,7 +392,9 @@ impl Sensing {
         self.frozen_since = None;
         self.lift_over_fault = None;
         self.sign_told = false;
-        self.searched = true;
+        // It has stood still once it has stood still in this game.
+        self.last_change = now;
+        self.searched = false;
         self.grace_passed = true;
         self.sign = None;
         self.watch_kings(now);
