@@ -371,7 +371,7 @@ impl Table {
             let notice = Notice::new(
                 AlertKind::ResultMissing,
                 Audience::Operator,
-                Severity::Warn,
+                Severity::Info,
                 format!("game {old} was left without a result."),
             );
             self.raise(Source::Result, notice);
