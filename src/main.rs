@@ -38,7 +38,8 @@ fn report(failure: &Failure) {
 /// commands that are over in a moment need no times either.
 fn start_log(long_running: bool) {
     const VARIABLE: &str = "JADOUBE_LOG";
-    const DEFAULT: &str = "info";
+    // The transport's own words about a broker come besides ours.
+    const DEFAULT: &str = "info,rumqttc=error";
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
     let wanted = if wanted.trim().is_empty() {
         DEFAULT

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::{DEFAULT_CONFIG, Failure};
 use crate::config::Config;
+use crate::daemon::node::{self, Parts, StartError};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -38,6 +41,32 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
-    let _config = args.configuration()?;
-    Err(Failure::failed("run is not built yet"))
+    let config = args.configuration()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // The loop of the node, and beside it whatever waits for ports and sockets.
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let ran = runtime.block_on(async {
+        // From here on a signal ends the daemon in good order, and no longer the process.
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let shutdown = async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        node::run(config, Parts::default(), shutdown)
+            .await
+            .map_err(unstarted)
+    });
+    // A thread that waits for a port that is gone is not waited for.
+    runtime.shutdown_background();
+    ran
+}
+
+fn unstarted(error: StartError) -> Failure {
+    let advice = error.advice();
+    Failure::config(error).advise(advice)
 }

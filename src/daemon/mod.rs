@@ -1,5 +1,9 @@
-//! All input and output of `run`: the broker and the serial ports. Rules live elsewhere.
+//! All input and output of `run`: the serial ports, the broker, the files, and the loop that ties them together. Rules live elsewhere.
 
 pub mod backoff;
+pub mod files;
 pub mod mqtt;
+pub mod node;
+pub mod orders;
 pub mod serial;
+pub mod store;

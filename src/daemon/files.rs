@@ -1,0 +1,397 @@
+//! Files that follow the games: a trace of each, and the PGN of each that is closed.
+//!
+//! A card that is dying or full may keep a writer waiting for seconds, and no board may wait for that: one thread of its own
+//! writes, and what it cannot take any more is given up. A failure is said once, and the daemon goes on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tracing::{error, warn};
+
+use crate::Millis;
+use crate::trace::{Event, Header, Writer};
+use crate::wire::dgt::Command;
+
+/// The way to the writing thread.
+#[derive(Debug)]
+pub struct Files {
+    jobs: Option<SyncSender<Job>>,
+    ended: oneshot::Receiver<()>,
+    is_full: bool,
+}
+
+impl Files {
+    /// Starts the thread. Folders below `state_dir` are made when they are needed.
+    pub fn new(state_dir: &Path) -> io::Result<Files> {
+        let (jobs, inbox) = sync_channel(JOBS);
+        let (end, ended) = oneshot::channel();
+        let mut desk = Desk {
+            state_dir: state_dir.to_owned(),
+            traces: BTreeMap::new(),
+            pgn_failed: false,
+            trace_failed: false,
+        };
+        std::thread::Builder::new()
+            .name("files".into())
+            .spawn(move || {
+                desk.run(&inbox);
+                // Nobody waits any more where the daemon was in a hurry.
+                let _ = end.send(());
+            })?;
+        Ok(Files {
+            jobs: Some(jobs),
+            ended,
+            is_full: false,
+        })
+    }
+
+    /// Keeps the PGN of a closed game as `pgn/{game}.pgn`, in place of an earlier one.
+    pub fn keep_pgn(&mut self, game: &str, text: &str) {
+        self.send(Job::Pgn {
+            game: game.to_owned(),
+            text: text.to_owned(),
+        });
+    }
+
+    /// Ends the thread once it has written everything, or after a while without waiting for it.
+    pub async fn finish(mut self, within: Duration) {
+        self.jobs = None;
+        if tokio::time::timeout(within, &mut self.ended).await.is_err() {
+            warn!("the last lines of traces and PGN files may not have been written");
+        }
+    }
+
+    fn send(&mut self, job: Job) {
+        let Some(jobs) = &self.jobs else { return };
+        match jobs.try_send(job) {
+            Ok(()) => self.is_full = false,
+            Err(TrySendError::Full(_)) if self.is_full => {}
+            Err(TrySendError::Full(_)) => {
+                self.is_full = true;
+                error!(
+                    "files are written too slowly and lines of traces are lost: look at the disk under state_dir"
+                );
+            }
+            // The thread ended before us only if it panicked, which is in the log.
+            Err(TrySendError::Disconnected(_)) => self.jobs = None,
+        }
+    }
+}
+
+/// One table's traces: a file a game, which begins with what the board last said of all its squares.
+#[derive(Debug)]
+pub struct Tracing {
+    table: String,
+    header: Header,
+    /// What came since the last dump but one was asked for, while no game is open.
+    before: VecDeque<(Millis, Event)>,
+    before_bytes: usize,
+    /// The game whose file is open, and the time at which it begins.
+    open: Option<(String, Millis)>,
+}
+
+impl Tracing {
+    pub fn new(table: &str, header: Header) -> Tracing {
+        Tracing {
+            table: table.to_owned(),
+            header,
+            before: VecDeque::new(),
+            before_bytes: 0,
+            open: None,
+        }
+    }
+
+    /// Takes an event down, for the open game and for a next one.
+    pub fn event(&mut self, files: &mut Files, at: Millis, event: Event) {
+        if let Some((_, begin)) = &self.open {
+            files.send(Job::Line {
+                table: self.table.clone(),
+                at: at.saturating_sub(*begin),
+                event: event.clone(),
+            });
+        }
+        if matches!(&event, Event::ToBoard(bytes) if *bytes == Command::Board.encode()) {
+            self.forget_before_last_dump();
+        }
+        self.before_bytes += size(&event);
+        self.before.push_back((at, event));
+        while self.before_bytes > MOST_BEFORE {
+            self.forget_oldest();
+        }
+    }
+
+    /// A game is open now; the first time it is named its file begins.
+    pub fn game(&mut self, files: &mut Files, now: Millis, game: &str, start: Start<'_>) {
+        if self.open.as_ref().is_some_and(|(open, _)| open == game) {
+            return;
+        }
+        let begin = self.before.front().map_or(now, |(at, _)| *at);
+        let mut header = self.header.clone();
+        header.fen = start.fen.map(str::to_owned);
+        header.chess960 = start.chess960;
+        // Names made here begin with the table; those of a pairing need not.
+        let short = game.strip_prefix(&format!("{}-", self.table));
+        let events = self.before.iter();
+        files.send(Job::Begin {
+            table: self.table.clone(),
+            name: format!("{}-{}", self.table, short.unwrap_or(game)),
+            header: Box::new(header),
+            events: events
+                .map(|(at, event)| (at.saturating_sub(begin), event.clone()))
+                .collect(),
+        });
+        self.open = Some((game.to_owned(), begin));
+    }
+
+    /// The dump that is asked for now may come when the first move is made already, so the one before it is kept too.
+    fn forget_before_last_dump(&mut self) {
+        let is_dump = |(_, event): &(Millis, Event)| matches!(event, Event::ToBoard(bytes) if *bytes == Command::Board.encode());
+        if let Some(last) = self.before.iter().rposition(is_dump) {
+            for _ in 0..last {
+                self.forget_oldest();
+            }
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, event)) = self.before.pop_front() {
+            self.before_bytes = self.before_bytes.saturating_sub(size(&event));
+        }
+    }
+}
+
+/// Where a game starts, if not in the usual position.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Start<'a> {
+    pub fen: Option<&'a str>,
+    pub chess960: bool,
+}
+
+/// Jobs that may wait for the thread.
+const JOBS: usize = 4096;
+/// A board that says so much between two dumps has something else to tell than moves.
+const MOST_BEFORE: usize = 64 * 1024;
+
+#[derive(Debug)]
+enum Job {
+    Begin {
+        table: String,
+        name: String,
+        header: Box<Header>,
+        events: Vec<(Millis, Event)>,
+    },
+    Line {
+        table: String,
+        at: Millis,
+        event: Event,
+    },
+    Pgn {
+        game: String,
+        text: String,
+    },
+}
+
+/// The thread's own side.
+struct Desk {
+    state_dir: PathBuf,
+    traces: BTreeMap<String, Writer<File>>,
+    pgn_failed: bool,
+    trace_failed: bool,
+}
+
+impl Desk {
+    fn run(&mut self, inbox: &Receiver<Job>) {
+        while let Ok(job) = inbox.recv() {
+            match job {
+                Job::Begin {
+                    table,
+                    name,
+                    header,
+                    events,
+                } => {
+                    self.traces.remove(&table);
+                    match self.begin(&name, &header, &events) {
+                        Ok(writer) => {
+                            self.trace_failed = false;
+                            self.traces.insert(table, writer);
+                        }
+                        Err(error) => self.tell_trace(&name, &error),
+                    }
+                }
+                Job::Line { table, at, event } => {
+                    let Some(writer) = self.traces.get_mut(&table) else {
+                        continue;
+                    };
+                    if let Err(error) = writer.event(at, &event) {
+                        // After half a line the rest could not be read any more.
+                        self.traces.remove(&table);
+                        self.tell_trace(&table, &error);
+                    }
+                }
+                Job::Pgn { game, text } => match self.keep_pgn(&game, &text) {
+                    Ok(()) => self.pgn_failed = false,
+                    Err(error) => {
+                        if !std::mem::replace(&mut self.pgn_failed, true) {
+                            error!(
+                                "the PGN of game {game} is not kept in {}: {error}. Let the user that runs jadoube write there, and see whether the disk is full",
+                                self.state_dir.display()
+                            );
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    fn begin(
+        &self,
+        name: &str,
+        header: &Header,
+        events: &[(Millis, Event)],
+    ) -> io::Result<Writer<File>> {
+        let folder = self.state_dir.join("traces");
+        fs::create_dir_all(&folder)?;
+        let mut writer = Writer::new(create(&folder, name)?, header)?;
+        for (at, event) in events {
+            writer.event(*at, event)?;
+        }
+        Ok(writer)
+    }
+
+    fn tell_trace(&mut self, name: &str, error: &io::Error) {
+        if !std::mem::replace(&mut self.trace_failed, true) {
+            error!(
+                "the trace {name} is not kept in {}: {error}. Let the user that runs jadoube write there, and see whether the disk is full",
+                self.state_dir.display()
+            );
+        }
+    }
+
+    /// A reader of the folder finds the old file or the new one, never half of it.
+    fn keep_pgn(&self, game: &str, text: &str) -> io::Result<()> {
+        let folder = self.state_dir.join("pgn");
+        fs::create_dir_all(&folder)?;
+        let part = folder.join(format!("{game}.pgn.part"));
+        let mut file = File::create(&part)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&part, folder.join(format!("{game}.pgn")))
+    }
+}
+
+/// A new file; a pairing's name for a game comes again where the daemon restarts in it.
+fn create(folder: &Path, name: &str) -> io::Result<File> {
+    let mut number = 1;
+    loop {
+        let path = match number {
+            1 => folder.join(format!("{name}.trace")),
+            _ => folder.join(format!("{name}.{number}.trace")),
+        };
+        match OpenOptions::new().append(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_SAME => {
+                number += 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Files of one game.
+const MOST_SAME: u32 = 1000;
+
+fn size(event: &Event) -> usize {
+    match event {
+        Event::FromBoard(bytes) | Event::ToBoard(bytes) => bytes.len() + 16,
+        Event::Command(text) | Event::Unplugged(text) | Event::Opened(text) => text.len() + 16,
+        Event::Restart => 16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::trace::Trace;
+
+    const DEADLINE: Duration = Duration::from_secs(20);
+
+    fn asked() -> Event {
+        Event::ToBoard(Command::Board.encode())
+    }
+
+    fn said(byte: u8) -> Event {
+        Event::FromBoard(vec![byte])
+    }
+
+    #[tokio::test]
+    async fn a_trace_begins_with_the_last_dump_but_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = Files::new(folder.path()).unwrap();
+        let mut tracing = Tracing::new("12", Header::default());
+        for (at, event) in [
+            (10, asked()),
+            (20, said(1)),
+            (30, asked()),
+            (40, said(2)),
+            (50, asked()),
+            (60, said(3)),
+        ] {
+            tracing.event(&mut files, at, event);
+        }
+        tracing.game(&mut files, 60, "12-abc-1", Start::default());
+        tracing.game(&mut files, 60, "12-abc-1", Start::default());
+        tracing.event(&mut files, 70, said(4));
+        tracing.game(&mut files, 80, "final", Start::default());
+        tracing.game(&mut files, 80, "12-final", Start::default());
+        files.finish(DEADLINE).await;
+        let read = |name: &str| {
+            let text = fs::read_to_string(folder.path().join("traces").join(name)).unwrap();
+            let lines = Trace::parse(&text).unwrap().lines.into_iter();
+            lines
+                .map(|line| (line.at_ms, line.event))
+                .collect::<Vec<_>>()
+        };
+        let wanted = [
+            (0, asked()),
+            (10, said(2)),
+            (20, asked()),
+            (30, said(3)),
+            (40, said(4)),
+        ];
+        assert_eq!(read("12-abc-1.trace"), wanted);
+        assert_eq!(read("12-final.trace").len(), 5);
+        assert_eq!(read("12-final.2.trace").len(), 5);
+    }
+
+    #[test]
+    fn what_is_kept_for_a_next_game_has_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = Files::new(folder.path()).unwrap();
+        let mut tracing = Tracing::new("12", Header::default());
+        for at in 0..1000 {
+            tracing.event(&mut files, at, Event::FromBoard(vec![0; 1000]));
+        }
+        assert!(tracing.before_bytes <= MOST_BEFORE);
+        assert!(tracing.before.len() > 50);
+    }
+
+    #[tokio::test]
+    async fn a_pgn_is_replaced_whole_and_a_failure_ends_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = Files::new(folder.path()).unwrap();
+        files.keep_pgn("g1", "1. e4 *\n");
+        // A folder of this name cannot be replaced by a file.
+        fs::create_dir_all(folder.path().join("pgn/g2.pgn/x")).unwrap();
+        files.keep_pgn("g2", "*\n");
+        files.keep_pgn("g1", "1. e4 e5 *\n");
+        files.finish(DEADLINE).await;
+        let text = fs::read_to_string(folder.path().join("pgn/g1.pgn")).unwrap();
+        assert_eq!(text, "1. e4 e5 *\n");
+        assert!(!folder.path().join("pgn/g1.pgn.part").exists());
+    }
+}

@@ -1,0 +1,904 @@
+//! One node: its tables' sessions, the links to their boards, and the broker, in one loop.
+//!
+//! The loop is the only one that touches sessions, and it waits for nobody: links, broker and files have tasks or threads of
+//! their own, and what one of them cannot take is its own loss. So a board that is absent, a broker that hangs and a disk that
+//! is full never stop another table.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::future::{self, Future};
+use std::path::Path;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep_until, timeout};
+use tracing::{debug, error, info, warn};
+
+use super::backoff::Backoff;
+use super::files::{Files, Start, Tracing};
+use super::mqtt::{self, Connection, Mqtt, SettingsError};
+use super::orders::{Order, Orders};
+use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
+use super::store::{Forgetful, Store};
+use crate::Millis;
+use crate::command::{Command, Reply};
+use crate::config::{self, Config, ConfigError};
+use crate::laws::position::Position;
+use crate::laws::ruleset::Rules;
+use crate::outbox::{Limits, MemoryOutbox, Message};
+use crate::publish::{
+    self, BoardInfo, Body, Delivery, EventKind, MoveState, Publication, Severity, Topic, VERSION,
+};
+use crate::sensing::Timing;
+use crate::session::{self, ResultByKings, Session, Watch};
+use crate::trace::{self, Arming, Family, Header, Silence};
+
+/// What a node stands on, besides its configuration. The default is a machine as it is.
+pub struct Parts {
+    /// Where the system shows its devices.
+    pub roots: Roots,
+    /// Times and limits of the serial links.
+    pub serial: serial::Settings,
+    /// Where the record is kept.
+    pub store: Box<dyn Store + Send>,
+    /// Whether the kernel says that the wall clock can be trusted; asked now and then.
+    pub time_ok: fn() -> bool,
+}
+
+impl Default for Parts {
+    fn default() -> Parts {
+        Parts {
+            roots: Roots::default(),
+            serial: serial::Settings::default(),
+            store: Box::new(Forgetful),
+            time_ok: is_time_set,
+        }
+    }
+}
+
+/// Why a node does not start. All of it is in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("[mqtt]: {0}")]
+    Mqtt(#[from] SettingsError),
+    #[error("no table is configured")]
+    NoTable,
+    #[error("table {table}: boards of family {family} cannot be read yet")]
+    Family { table: String, family: Family },
+}
+
+impl StartError {
+    /// What to do about it, as a sentence.
+    pub fn advice(&self) -> String {
+        match self {
+            StartError::Config(error) => error.advice().to_owned(),
+            StartError::Mqtt(_) => "Correct the section [mqtt] of the configuration.".to_owned(),
+            StartError::NoTable => {
+                "Add a [[table]] with its name, or say --port auto --table 1.".to_owned()
+            }
+            StartError::Family { .. } => "Say board = \"auto\" or board = \"dgt\".".to_owned(),
+        }
+    }
+}
+
+/// Runs a node until `shutdown`. Needs a tokio runtime with time and I/O.
+///
+/// Returns early only for a configuration that cannot work; what fails later is in the log, and tried again.
+pub async fn run(
+    config: Config,
+    parts: Parts,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), StartError> {
+    let boot = random_id();
+    let settings = mqtt_settings(&config, &boot)?;
+    check(&config)?;
+    let orders = Orders::new(
+        &settings.prefix(),
+        &config.node,
+        config.tables.iter().map(|t| t.name.to_string()).collect(),
+    );
+    let Connection {
+        mqtt,
+        mut incoming,
+        task,
+    } = mqtt::connect(settings, MemoryOutbox::new(Limits::default()))?;
+    let mut out = Outlets {
+        clock: Clock::new(parts.time_ok),
+        mqtt,
+        files: open_files(&config.state_dir),
+        store: parts.store,
+        store_failed: false,
+        not_sent: BTreeSet::new(),
+    };
+    let finder = Finder::new(parts.roots, parts.serial);
+    let (stop_links, links_stopped) = watch::channel(());
+    let tables = config.tables.iter().map(|table| {
+        let mut stopped = links_stopped.clone();
+        // Resolves when the sender goes.
+        let stopped = async move { drop(stopped.changed().await) };
+        let (link, inbox) = serial::spawn(PortSpec::from(&table.device), &finder, stopped);
+        Table::new(table, link, inbox, &boot, &out.clock)
+    });
+    let mut node = Node {
+        stream: random_id(),
+        boot: boot.clone(),
+        orders,
+        tables: tables.collect(),
+        wall_at: Instant::now() + WALL_EVERY,
+    };
+    node.start(&mut out);
+
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let due = node.due(&out.clock);
+        tokio::select! {
+            () = &mut shutdown => break,
+            (index, event) = next_event(&mut node.tables) => node.handle_link(index, event, &mut out),
+            Some(message) = incoming.recv() => node.handle_message(&message, &mut out),
+            () = sleep_until(due.into()) => {}
+        }
+        node.handle_due(&mut out);
+    }
+
+    info!("stopping");
+    drop(stop_links);
+    node.finish();
+    let left = out.mqtt.shutdown(MOST_FAREWELL).await;
+    if left > 0 {
+        warn!("{left} messages were not taken by the broker and are lost");
+    }
+    // It ends by itself now; a transport that is stuck in a write is not waited for.
+    if timeout(MOST_ENDING, task).await.is_err() {
+        debug!("the connection to the broker did not end in time");
+    }
+    if let Some(files) = out.files {
+        files.finish(MOST_WRITING).await;
+    }
+    Ok(())
+}
+
+/// For the last messages and the farewell to the broker.
+const MOST_FAREWELL: Duration = Duration::from_secs(3);
+const MOST_ENDING: Duration = Duration::from_millis(200);
+/// For the last lines of files.
+const MOST_WRITING: Duration = Duration::from_secs(1);
+/// Between two looks at the wall clock.
+const WALL_EVERY: Duration = Duration::from_secs(10);
+/// A wall clock that has moved by less has not been set, only slewed.
+const WALL_SET_MS: u64 = 500;
+/// Between two openings of a port whose board stays silent.
+const REOPEN_FIRST: Duration = Duration::from_secs(10);
+const REOPEN_MOST: Duration = Duration::from_secs(60);
+/// A board that was heard for so long after an opening was not silent for want of one.
+const HEARD_WELL_MS: Millis = 30_000;
+/// Link events that are taken before a table's timers, at most.
+const MOST_AT_ONCE: usize = 64;
+
+/// The next event of any link, with the table's index; `None` once, where a link has ended. Nothing is lost when it is cancelled.
+async fn next_event(tables: &mut [Table]) -> (usize, Option<LinkEvent>) {
+    future::poll_fn(|context| {
+        for (index, table) in tables.iter_mut().enumerate() {
+            let Some(inbox) = &mut table.inbox else {
+                continue;
+            };
+            if let Poll::Ready(event) = inbox.poll_recv(context) {
+                return Poll::Ready((index, event));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+struct Node {
+    /// Names what the node itself publishes; it numbers no events.
+    stream: String,
+    boot: String,
+    orders: Orders,
+    tables: Vec<Table>,
+    /// The next look at the wall clock.
+    wall_at: Instant,
+}
+
+impl Node {
+    fn start(&mut self, out: &mut Outlets) {
+        self.publish_info(out);
+        for table in &mut self.tables {
+            for publication in table.session.snapshot() {
+                table.publish(publication, out);
+            }
+            table.drain(out);
+        }
+        // Every session begins anew, so no alert but those just published is open.
+        out.mqtt.sweep_alerts();
+    }
+
+    /// When something is to be done, whatever happens until then.
+    fn due(&self, clock: &Clock) -> Instant {
+        let tables = self.tables.iter().filter_map(Table::due).min();
+        let due = tables.map(|at| clock.instant(at));
+        // A timer that did not go off must not keep the machine busy.
+        let soonest = Instant::now() + Duration::from_millis(1);
+        due.map_or(self.wall_at, |due| due.min(self.wall_at))
+            .max(soonest)
+    }
+
+    fn handle_link(&mut self, index: usize, event: Option<LinkEvent>, out: &mut Outlets) {
+        let Some(table) = self.tables.get_mut(index) else {
+            return;
+        };
+        if table.handle_link(event, out) {
+            self.publish_info(out);
+        }
+    }
+
+    fn handle_message(&mut self, message: &mqtt::Incoming, out: &mut Outlets) {
+        match self.orders.read(message) {
+            Order::Command { table, command } | Order::Pairing { table, command } => {
+                if let Some(table) = self.tables.iter_mut().find(|t| t.name == table) {
+                    table.handle_command(*command, out);
+                }
+            }
+            Order::Refused { why, reply } => {
+                warn!("refused: {why}");
+                if let Some((topic, reply)) = reply {
+                    out.reply(topic, &reply);
+                }
+            }
+            Order::Nothing => {}
+        }
+    }
+
+    fn handle_due(&mut self, out: &mut Outlets) {
+        let mut boards_changed = false;
+        let now = out.clock.now();
+        for table in &mut self.tables {
+            if table.due().is_some_and(|due| due <= now) {
+                boards_changed |= table.handle_due(out);
+            }
+        }
+        if Instant::now() >= self.wall_at {
+            self.wall_at = Instant::now() + WALL_EVERY;
+            if out.clock.look() {
+                boards_changed = true;
+                for table in &mut self.tables {
+                    table.session.set_wall(out.clock.wall_ms, out.clock.time_ok);
+                }
+            }
+        }
+        if boards_changed {
+            self.publish_info(out);
+        }
+    }
+
+    /// What is known of the node itself.
+    fn publish_info(&mut self, out: &mut Outlets) {
+        let info = publish::Info {
+            envelope: publish::Envelope {
+                v: VERSION,
+                stream: self.stream.clone(),
+                seq: 0,
+                boot: self.boot.clone(),
+                at: out.clock.wall(),
+                mono_ms: out.clock.now(),
+                time_ok: out.clock.time_ok,
+            },
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            boards: self.tables.iter().filter_map(|t| t.board.clone()).collect(),
+            tables: self.tables.iter().map(|t| t.name.clone()).collect(),
+        };
+        let text = serde_json::to_string(&info).expect("text and numbers have a JSON form");
+        out.publish(&Publication {
+            topic: Topic::Info,
+            body: Body::Json(text),
+        });
+    }
+
+    /// What is still held back.
+    fn finish(&mut self) {
+        for table in &mut self.tables {
+            table.inbox = None;
+            if !table.delayed.is_empty() {
+                warn!(
+                    "table {}: the PGN of the last {} s was held back (pgn_delay_s) and is not published; that of closed games lies under state_dir",
+                    table.name,
+                    table.delay_ms / 1000
+                );
+            }
+        }
+    }
+}
+
+/// What all tables share on their way out.
+struct Outlets {
+    clock: Clock,
+    mqtt: Mqtt,
+    files: Option<Files>,
+    store: Box<dyn Store + Send>,
+    store_failed: bool,
+    /// Why messages were not taken; each reason is said once.
+    not_sent: BTreeSet<String>,
+}
+
+impl Outlets {
+    fn publish(&mut self, publication: &Publication) {
+        let sent = self.mqtt.publish(publication);
+        self.note(sent);
+    }
+
+    fn reply(&mut self, topic: String, reply: &Reply) {
+        let payload = serde_json::to_vec(reply).expect("text has a JSON form");
+        let sent = self.mqtt.send(Message {
+            topic,
+            payload,
+            retain: false,
+            qos: 1,
+            delivery: Delivery::Each,
+        });
+        self.note(sent);
+    }
+
+    fn note(&mut self, sent: Result<(), mqtt::NotSent>) {
+        if let Err(error) = sent {
+            let reason = error.to_string();
+            if self.not_sent.len() < MOST_REASONS && self.not_sent.insert(reason.clone()) {
+                warn!("not published: {reason}");
+            }
+        }
+    }
+
+    fn keep(&mut self, table: &str, entry: &session::Entry) {
+        match self.store.append(table, entry) {
+            Ok(()) => self.store_failed = false,
+            Err(error) => {
+                if !std::mem::replace(&mut self.store_failed, true) {
+                    error!(
+                        "the record of table {table} is not kept: {error}. Look at the disk under state_dir; play goes on"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Different reasons why messages were not taken, before they are no longer told apart.
+const MOST_REASONS: usize = 100;
+
+/// One table, with what only it has.
+struct Table {
+    name: String,
+    session: Session,
+    link: LinkHandle,
+    inbox: Option<mpsc::Receiver<LinkEvent>>,
+    /// The time that the session was told last: it never runs backwards there.
+    told: Millis,
+    /// The board on the port that is open now.
+    board: Option<BoardInfo>,
+    opened: Option<Millis>,
+    /// Whether this silence was answered by opening the port anew.
+    reopened: bool,
+    reopen_after: Millis,
+    reopening: Backoff,
+    tracing: Option<Tracing>,
+    /// Half moves before the game's first ply, for its numbers in the log.
+    before: u32,
+    delay_ms: Millis,
+    /// PGN that is held back, in order.
+    delayed: VecDeque<(Millis, Publication)>,
+}
+
+impl Table {
+    fn new(
+        config: &config::Table,
+        link: LinkHandle,
+        inbox: mpsc::Receiver<LinkEvent>,
+        boot: &str,
+        clock: &Clock,
+    ) -> Table {
+        let settings = session_settings(config, boot, clock);
+        let header = header(&settings, config);
+        let now = clock.now();
+        Table {
+            name: config.name.to_string(),
+            session: Session::new(settings, now),
+            link,
+            inbox: Some(inbox),
+            told: now,
+            board: None,
+            opened: None,
+            reopened: false,
+            reopen_after: 0,
+            reopening: Backoff::new(REOPEN_FIRST, REOPEN_MOST),
+            tracing: (config.settings.record).then(|| Tracing::new(&config.name, header)),
+            before: 0,
+            delay_ms: Millis::from(config.settings.pgn_delay_s) * 1000,
+            delayed: VecDeque::new(),
+        }
+    }
+
+    fn due(&self) -> Option<Millis> {
+        let delayed = self.delayed.front().map(|(at, _)| *at);
+        let reopen = self.wants_reopening().then_some(self.reopen_after);
+        [self.session.poll_timeout(), delayed, reopen]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Takes something from the link; says whether the boards of the node have changed.
+    fn handle_link(&mut self, event: Option<LinkEvent>, out: &mut Outlets) -> bool {
+        let name = &self.name;
+        let Some(event) = event else {
+            self.inbox = None;
+            error!("table {name}: its link has ended; restart jadoube to read this board again");
+            return self.handle_lost("the link has ended".into(), out);
+        };
+        match event {
+            LinkEvent::Opened { path, identity } => {
+                let family = identity.as_ref().map_or("unknown", |found| found.family);
+                let serial = identity.and_then(|found| found.serial);
+                let port = path.display().to_string();
+                info!(
+                    "table {name}: board {} on {port}",
+                    serial.as_deref().unwrap_or("without a number")
+                );
+                self.board = Some(BoardInfo {
+                    port: port.clone(),
+                    family: family.to_owned(),
+                    serial,
+                    table: Some(name.clone()),
+                });
+                let now = self.now(out.clock.now());
+                self.opened = Some(now);
+                self.reopened = false;
+                self.trace(now, trace::Event::Opened(port), out);
+                self.session.handle_opened(now);
+                self.drain(out);
+                true
+            }
+            LinkEvent::Bytes(bytes, at) => {
+                let now = self.now(out.clock.millis(at));
+                if self.opened.is_some_and(|at| now >= at + HEARD_WELL_MS) {
+                    self.reopening.reset();
+                }
+                self.trace(now, trace::Event::FromBoard(bytes.clone()), out);
+                self.session.handle_bytes(now, &bytes);
+                self.drain(out);
+                false
+            }
+            LinkEvent::Lost { reason } => {
+                warn!("table {name}: the board is gone: {reason}; it is looked for");
+                self.handle_lost(reason, out)
+            }
+            LinkEvent::Waiting { reason, advice } => {
+                warn!("table {name}: {reason}. {advice}");
+                false
+            }
+        }
+    }
+
+    fn handle_lost(&mut self, reason: String, out: &mut Outlets) -> bool {
+        let now = self.now(out.clock.now());
+        self.opened = None;
+        self.trace(now, trace::Event::Unplugged(reason), out);
+        self.session.handle_lost(now);
+        self.drain(out);
+        self.board.take().is_some()
+    }
+
+    fn handle_command(&mut self, command: Command, out: &mut Outlets) {
+        let now = self.now(out.clock.now());
+        // In a trace there is one table, and nobody to answer.
+        let bare = Command {
+            table: None,
+            reply_to: None,
+            ..command.clone()
+        };
+        let text = serde_json::to_string(&bare).expect("a command was read from JSON");
+        self.trace(now, trace::Event::Command(text), out);
+        self.session.handle_command(now, command);
+        self.drain(out);
+    }
+
+    /// Does what is due; says whether the boards of the node have changed.
+    fn handle_due(&mut self, out: &mut Outlets) -> bool {
+        let mut boards_changed = false;
+        // What the board said before a timer went off counts before it.
+        for _ in 0..MOST_AT_ONCE {
+            let Some(Ok(event)) = self.inbox.as_mut().map(mpsc::Receiver::try_recv) else {
+                break;
+            };
+            boards_changed |= self.handle_link(Some(event), out);
+        }
+        let now = self.now(out.clock.now());
+        self.session.handle_timeout(now);
+        self.drain(out);
+        while let Some((_, publication)) = self.delayed.pop_front_if(|(at, _)| *at <= now) {
+            out.publish(&publication);
+        }
+        if self.wants_reopening() && now >= self.reopen_after {
+            self.reopened = true;
+            self.reopen_after = now + self.reopening.step().as_millis() as Millis;
+            warn!(
+                "table {}: the board does not answer; its port is opened anew",
+                self.name
+            );
+            self.link.reopen();
+        }
+        boards_changed
+    }
+
+    fn wants_reopening(&self) -> bool {
+        self.opened.is_some() && !self.reopened && self.session.is_silent()
+    }
+
+    /// A time that may be told to the session.
+    fn now(&mut self, at: Millis) -> Millis {
+        self.told = self.told.max(at);
+        self.told
+    }
+
+    /// Takes everything out of the session.
+    fn drain(&mut self, out: &mut Outlets) {
+        while let Some(entry) = self.session.poll_entry() {
+            out.keep(&self.name, &entry);
+        }
+        while let Some(bytes) = self.session.poll_write() {
+            match self.link.write.try_send(bytes.clone()) {
+                Ok(()) => self.trace(self.told, trace::Event::ToBoard(bytes), out),
+                // The session asks again for what gets no answer.
+                Err(error) => debug!(
+                    "table {}: a command to the board is lost: {error}",
+                    self.name
+                ),
+            }
+        }
+        while let Some(publication) = self.session.poll_publication() {
+            self.follow(&publication, out);
+            self.publish(publication, out);
+        }
+        while let Some((topic, reply)) = self.session.poll_reply() {
+            if let Some(error) = &reply.error {
+                warn!("table {}: refused: {error}", self.name);
+            }
+            if let Some(topic) = topic {
+                out.reply(topic, &reply);
+            }
+        }
+    }
+
+    fn publish(&mut self, publication: Publication, out: &mut Outlets) {
+        if let (Topic::Archive { game }, Body::Text(text)) = (&publication.topic, &publication.body)
+            && let Some(files) = &mut out.files
+        {
+            files.keep_pgn(game, text);
+        }
+        let is_pgn = matches!(publication.topic, Topic::Pgn { .. } | Topic::Archive { .. });
+        if is_pgn && self.delay_ms > 0 {
+            self.delayed
+                .push_back((self.told + self.delay_ms, publication));
+        } else {
+            out.publish(&publication);
+        }
+    }
+
+    fn trace(&mut self, at: Millis, event: trace::Event, out: &mut Outlets) {
+        if let (Some(tracing), Some(files)) = (&mut self.tracing, &mut out.files) {
+            tracing.event(files, at, event);
+        }
+    }
+
+    /// Reads what the session says of its game, for the log and the trace.
+    fn follow(&mut self, publication: &Publication, out: &mut Outlets) {
+        let Body::Json(text) = &publication.body else {
+            return;
+        };
+        let read = match publication.topic {
+            Topic::Event { .. } => serde_json::from_str(text).map(|event: publish::Event| {
+                if let EventKind::GameStarted { start_fen } = &event.kind {
+                    self.before = half_moves_before(start_fen);
+                }
+                self.log(&event);
+            }),
+            Topic::Game { .. } => serde_json::from_str(text).map(|game: GameHead| {
+                if let (Some(tracing), Some(files)) = (&mut self.tracing, &mut out.files) {
+                    let start = Start {
+                        fen: (!is_usual(&game.start_fen)).then_some(game.start_fen.as_str()),
+                        chess960: game.chess960,
+                    };
+                    tracing.game(files, self.told, &game.game, start);
+                }
+            }),
+            _ => return,
+        };
+        if let Err(error) = read {
+            error!(
+                "table {}: a publication cannot be read back: {error}",
+                self.name
+            );
+        }
+    }
+
+    fn log(&self, event: &publish::Event) {
+        let name = &self.name;
+        match &event.kind {
+            EventKind::GameStarted { .. } => {
+                info!(
+                    "table {name}: game {}",
+                    event.game.as_deref().unwrap_or("?")
+                );
+            }
+            EventKind::Move(played) => {
+                let state = match played.state {
+                    MoveState::Provisional => "provisional",
+                    MoveState::Final => "final",
+                };
+                let number = number_of(self.before, played.ply);
+                info!("table {name}: {number} {} ({state})", played.san);
+            }
+            EventKind::Takeback { keep_plies, .. } => {
+                info!("table {name}: taken back to ply {keep_plies}");
+            }
+            EventKind::Correction { keep_plies, .. } => {
+                info!("table {name}: corrected from ply {}", keep_plies + 1);
+            }
+            EventKind::GameEnded { result, .. } => info!("table {name}: {result}"),
+            EventKind::AlertRaised { alert } if alert.severity == Severity::Info => {
+                info!("{}", alert.text);
+            }
+            EventKind::AlertRaised { alert } => warn!("{}", alert.text),
+            _ => {}
+        }
+    }
+}
+
+/// What a trace has to know of a game.
+#[derive(Deserialize)]
+struct GameHead {
+    game: String,
+    start_fen: String,
+    chess960: bool,
+}
+
+fn is_usual(fen: &str) -> bool {
+    fen == Position::initial().fen()
+}
+
+/// Half moves that were played before this position, by its own count.
+fn half_moves_before(fen: &str) -> u32 {
+    let fields: Vec<&str> = fen.split_whitespace().collect();
+    let number = fields.get(5).and_then(|number| number.parse::<u32>().ok());
+    let black = u32::from(fields.get(1) == Some(&"b"));
+    number
+        .unwrap_or(1)
+        .saturating_sub(1)
+        .saturating_mul(2)
+        .saturating_add(black)
+}
+
+/// The number of a ply as people write it: `23.` or `23...`
+fn number_of(before: u32, ply: u32) -> String {
+    let half = before.saturating_add(ply.saturating_sub(1));
+    let dots = if half.is_multiple_of(2) { "." } else { "..." };
+    format!("{}{dots}", half / 2 + 1)
+}
+
+/// Both clocks: the one that only goes forward, and the one on the wall.
+#[derive(Debug)]
+struct Clock {
+    start: Instant,
+    /// Unix time in milliseconds when the other clock began.
+    wall_ms: i64,
+    time_ok: bool,
+    is_ok: fn() -> bool,
+}
+
+impl Clock {
+    fn new(is_ok: fn() -> bool) -> Clock {
+        let mut clock = Clock {
+            start: Instant::now(),
+            wall_ms: 0,
+            time_ok: false,
+            is_ok,
+        };
+        clock.look();
+        clock
+    }
+
+    fn now(&self) -> Millis {
+        self.millis(Instant::now())
+    }
+
+    fn millis(&self, at: Instant) -> Millis {
+        at.saturating_duration_since(self.start).as_millis() as Millis
+    }
+
+    fn instant(&self, at: Millis) -> Instant {
+        self.start + Duration::from_millis(at)
+    }
+
+    /// Looks at the wall clock; says whether it was set since the last time.
+    fn look(&mut self) -> bool {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix = since_1970.map_or(0, |since| since.as_millis() as i64);
+        let wall_ms = unix - self.now() as i64;
+        let time_ok = (self.is_ok)();
+        let is_set = self.time_ok != time_ok || self.wall_ms.abs_diff(wall_ms) > WALL_SET_MS;
+        if is_set {
+            self.wall_ms = wall_ms;
+            self.time_ok = time_ok;
+        }
+        is_set
+    }
+
+    /// Now, RFC 3339.
+    fn wall(&self) -> String {
+        let unix = self.wall_ms + self.now() as i64;
+        let time = jiff::Timestamp::from_millisecond(unix).unwrap_or_default();
+        format!("{time:.3}")
+    }
+}
+
+/// Whether the wall clock can be trusted.
+///
+/// Asking the kernel itself (`adjtimex`) needs unsafe code. Where systemd-timesyncd runs, it leaves a file once it has heard a
+/// time server. Without it, any other service may have set the clock; then a year in which this program exists has to do, which
+/// at least finds out a machine without a clock of its own that woke up in 1970.
+fn is_time_set() -> bool {
+    let timesyncd = Path::new("/run/systemd/timesync");
+    if timesyncd.is_dir() {
+        return timesyncd.join("synchronized").exists();
+    }
+    const YEAR_2025: Duration = Duration::from_secs(1_735_689_600);
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .is_ok_and(|since| since >= YEAR_2025)
+}
+
+fn mqtt_settings(config: &Config, boot: &str) -> Result<mqtt::Settings, StartError> {
+    let url = &config.mqtt.url;
+    let password = match &config.mqtt.password_file {
+        Some(path) => Some(config::read_password(path)?),
+        None => None,
+    };
+    Ok(mqtt::Settings {
+        base: config.mqtt.base.clone(),
+        boot: boot.to_owned(),
+        username: config.mqtt.username.clone(),
+        password,
+        version: match config.mqtt.version {
+            config::MqttVersion::V4 => 4,
+            config::MqttVersion::V5 => 5,
+        },
+        ..mqtt::Settings::node(&url.host, url.port, &config.event, &config.node)
+    })
+}
+
+/// Refuses what a session cannot do, before anything is opened.
+fn check(config: &Config) -> Result<(), StartError> {
+    if config.tables.is_empty() {
+        return Err(StartError::NoTable);
+    }
+    for table in &config.tables {
+        if let Some(family) = table.settings.board.filter(|family| *family != Family::Dgt) {
+            return Err(StartError::Family {
+                table: table.name.to_string(),
+                family,
+            });
+        }
+        if table.settings.clock_control {
+            warn!(
+                "table {}: clock_control has no effect yet: the clock is only read",
+                table.name
+            );
+        }
+    }
+    Ok(())
+}
+
+fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> session::Settings {
+    let s = &config.settings;
+    let usual = Timing::default();
+    session::Settings {
+        stream: random_id(),
+        boot: boot.to_owned(),
+        wall_offset_ms: clock.wall_ms,
+        time_ok: clock.time_ok,
+        timing: Timing {
+            settle: s.settle_ms,
+            settle_short: usual.settle_short.min(s.settle_ms),
+            hold: s.hold_ms,
+            hold_short: usual.hold_short.min(s.hold_ms),
+            ..usual
+        },
+        orientation: s.orientation,
+        white_clock_side: s.white_clock_side,
+        arming: s.arming.unwrap_or(Arming::Auto),
+        rules: Rules {
+            ruleset: s.ruleset,
+            variant: s.variant,
+            supervised: s.supervised,
+        },
+        time_control: s.time_control.as_ref().map(ToString::to_string),
+        kings: match s.result_by_kings {
+            config::ResultByKings::Accept => ResultByKings::Accept,
+            config::ResultByKings::Propose => ResultByKings::Propose,
+        },
+        publish_touches: s.publish_touches,
+        watch: Watch::Judge,
+        ..session::Settings::new(config.name.as_str())
+    }
+}
+
+/// The head of the table's traces: what a replay needs to judge as we did.
+fn header(settings: &session::Settings, config: &config::Table) -> Header {
+    Header {
+        board: Family::Dgt,
+        ruleset: Some(settings.rules.ruleset),
+        variant: Some(settings.rules.variant),
+        supervised: Some(settings.rules.supervised),
+        time_control: config.settings.time_control.clone(),
+        orientation: Some(settings.orientation),
+        white_clock_side: Some(settings.white_clock_side),
+        silence: Silence::Judge,
+        arming: Some(settings.arming),
+        clock: settings.clock,
+        notes: vec![format!(
+            "table {}, jadoube {}",
+            config.name,
+            env!("CARGO_PKG_VERSION")
+        )],
+        ..Header::default()
+    }
+}
+
+fn open_files(state_dir: &Path) -> Option<Files> {
+    Files::new(state_dir)
+        .inspect_err(|error| {
+            error!("no thread for files can be started: {error}; no trace and no PGN file is kept")
+        })
+        .ok()
+}
+
+/// Eight hexadecimal digits.
+fn random_id() -> String {
+    format!("{:08x}", fastrand::u32(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plies_are_numbered_from_the_start_position() {
+        let usual = Position::initial().fen();
+        assert!(is_usual(&usual));
+        assert_eq!(half_moves_before(&usual), 0);
+        assert_eq!(number_of(0, 1), "1.");
+        assert_eq!(number_of(0, 46), "23...");
+        let late = half_moves_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
+        assert_eq!(number_of(late, 1), "40...");
+        assert_eq!(number_of(late, 2), "41.");
+        assert_eq!(half_moves_before("garbage"), 0);
+        assert_eq!(
+            half_moves_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
+            u32::MAX
+        );
+    }
+
+    #[test]
+    fn the_wall_clock_is_set_only_when_it_jumps() {
+        let mut clock = Clock::new(|| true);
+        assert!(clock.time_ok);
+        assert!(!clock.look());
+        clock.wall_ms -= 10_000;
+        assert!(clock.look());
+        clock.is_ok = || false;
+        assert!(clock.look());
+        assert!(clock.wall().ends_with('Z'));
+    }
+}

@@ -1,0 +1,392 @@
+//! What arrives from the broker: commands, and what the pairings say of our tables.
+//!
+//! Whether a command fits the game is for the session to say. Here is decided whether it is one, whose it is, and where the
+//! answer may go: a node's rights at the broker must not be lent to whoever sends commands, so replies go below
+//! `{base}/{event}/reply/` only.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::mqtt::Incoming;
+use crate::command::{Arm, Command, Reply, Verb};
+
+/// Payloads above this are not read.
+pub const MOST_BYTES: usize = 64 * 1024;
+
+/// What a message comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Order {
+    /// For this table; `reply_to` is where the answer goes, if anywhere.
+    Command {
+        table: String,
+        command: Box<Command>,
+    },
+    /// The pairing of this table is new or changed.
+    Pairing {
+        table: String,
+        command: Box<Command>,
+    },
+    Refused {
+        why: String,
+        reply: Option<(String, Reply)>,
+    },
+    /// Not for us, or known already.
+    Nothing,
+}
+
+/// Reads messages for the tables of one node.
+#[derive(Debug)]
+pub struct Orders {
+    /// `{base}/{event}/`
+    prefix: String,
+    node: String,
+    tables: Vec<String>,
+    /// The last pairing of each table; brokers tell it again at each connection.
+    pairings: BTreeMap<String, Arm>,
+    /// The last one that could not be read.
+    unread: BTreeMap<String, Vec<u8>>,
+}
+
+impl Orders {
+    pub fn new(prefix: &str, node: &str, tables: Vec<String>) -> Orders {
+        Orders {
+            prefix: prefix.to_owned(),
+            node: node.to_owned(),
+            tables,
+            pairings: BTreeMap::new(),
+            unread: BTreeMap::new(),
+        }
+    }
+
+    pub fn read(&mut self, message: &Incoming) -> Order {
+        let Some(below) = message.topic.strip_prefix(&self.prefix) else {
+            return Order::Nothing;
+        };
+        if let Some(table) = below.strip_prefix("core/table/") {
+            let table = table.to_owned();
+            return self.read_pairing(table, message);
+        }
+        let verb = below
+            .strip_prefix("cmd/")
+            .and_then(|rest| rest.strip_prefix(&self.node))
+            .and_then(|rest| rest.strip_prefix('/'));
+        match verb {
+            // Empty is how a message that was left at the broker is taken away again.
+            Some(_) if message.payload.is_empty() && message.retain => Order::Nothing,
+            Some(verb) => self.read_command(verb, message),
+            None => Order::Nothing,
+        }
+    }
+
+    fn read_command(&self, verb: &str, message: &Incoming) -> Order {
+        if message.payload.len() > MOST_BYTES {
+            let size = message.payload.len();
+            return Order::Refused {
+                why: format!(
+                    "{verb}: the command has {size} bytes, and more than {MOST_BYTES} are not read"
+                ),
+                reply: None,
+            };
+        }
+        let text = String::from_utf8_lossy(&message.payload);
+        // Read loosely at first: a command that is wrong elsewhere still gets its answer.
+        let loose: Value = serde_json::from_str(&text).unwrap_or_default();
+        let field = |name: &str| loose.get(name).and_then(Value::as_str);
+        let id = field("id").unwrap_or_default();
+        let reply_to = field("reply_to").filter(|topic| self.may_answer(topic));
+        let answer = match reply_to {
+            Some(topic) => Some(topic.to_owned()),
+            // Whoever gave an id waits for an answer.
+            None if !id.is_empty() || field("reply_to").is_some() => Some(format!(
+                "{}reply/{}",
+                self.prefix,
+                client(field("by").unwrap_or_default())
+            )),
+            None => None,
+        };
+        let refused = |why: String| Order::Refused {
+            reply: answer.clone().map(|topic| {
+                let reply = Reply {
+                    id: id.to_owned(),
+                    ok: false,
+                    error: Some(why.clone()),
+                };
+                (topic, reply)
+            }),
+            why: format!("{verb}: {why}"),
+        };
+        if message.retain {
+            return refused(
+                "the command was left at the broker (retained) and may be old; send it without retain"
+                    .into(),
+            );
+        }
+        if std::str::from_utf8(&message.payload).is_err() {
+            return refused("the command is not UTF-8".into());
+        }
+        if let (Some(wanted), None) = (field("reply_to"), reply_to) {
+            return refused(format!(
+                "reply_to {:?} must be a topic below {}reply/",
+                shown(wanted),
+                self.prefix
+            ));
+        }
+        let command = match Command::parse(&text, Some(verb)) {
+            Ok(command) => command,
+            Err(error) => return refused(error.to_string()),
+        };
+        let table = match (&command.table, &self.tables[..]) {
+            (Some(table), tables) if tables.contains(table) => table.clone(),
+            (Some(table), tables) => {
+                let why = format!(
+                    "table {:?} is not one of this node's: {}",
+                    shown(table),
+                    tables.join(", ")
+                );
+                return refused(why);
+            }
+            (None, [only]) => only.clone(),
+            (None, tables) => {
+                return refused(format!(
+                    "table is missing; this node has {}",
+                    tables.join(", ")
+                ));
+            }
+        };
+        Order::Command {
+            table,
+            command: Box::new(Command {
+                reply_to: answer,
+                ..command
+            }),
+        }
+    }
+
+    fn read_pairing(&mut self, table: String, message: &Incoming) -> Order {
+        // Every node hears the pairings of all tables.
+        if !self.tables.contains(&table) || message.payload.is_empty() {
+            return Order::Nothing;
+        }
+        if self.unread.get(&table) == Some(&message.payload) {
+            return Order::Nothing;
+        }
+        let read = match message.payload.len() {
+            ..=MOST_BYTES => {
+                serde_json::from_slice::<Arm>(&message.payload).map_err(|error| error.to_string())
+            }
+            size => Err(format!(
+                "{size} bytes, and more than {MOST_BYTES} are not read"
+            )),
+        };
+        match read {
+            Ok(arm) if self.pairings.get(&table) == Some(&arm) => Order::Nothing,
+            Ok(arm) => {
+                self.unread.remove(&table);
+                self.pairings.insert(table.clone(), arm.clone());
+                Order::Pairing {
+                    table,
+                    command: Box::new(Command::of(Verb::Arm(arm))),
+                }
+            }
+            Err(error) => {
+                let why = format!("core/table/{table} is no pairing: {error}");
+                let mut kept = message.payload.clone();
+                kept.truncate(MOST_BYTES + 1);
+                self.unread.insert(table, kept);
+                Order::Refused { why, reply: None }
+            }
+        }
+    }
+
+    /// Whether an answer may go to this topic.
+    fn may_answer(&self, topic: &str) -> bool {
+        topic
+            .strip_prefix(&self.prefix)
+            .and_then(|below| below.strip_prefix("reply/"))
+            .is_some_and(|client| {
+                !client.is_empty() && client.len() <= 200 && !client.contains(['+', '#', '\0'])
+            })
+    }
+}
+
+/// The last level of the reply's topic for a sender who names none: `arbiter:anna` is answered under `arbiter-anna`.
+fn client(by: &str) -> String {
+    let fitted: String = by
+        .to_lowercase()
+        .chars()
+        .map(|c| match c {
+            'a'..='z' | '0'..='9' => c,
+            _ => '-',
+        })
+        .take(32)
+        .collect();
+    match fitted.trim_matches('-') {
+        "" => "anyone".to_owned(),
+        fitted => fitted.to_owned(),
+    }
+}
+
+/// The beginning of a text that came from outside.
+fn shown(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn orders() -> Orders {
+        Orders::new("jadoube/v1/open/", "pi07", vec!["12".into(), "13".into()])
+    }
+
+    fn message(below: &str, payload: &str) -> Incoming {
+        Incoming {
+            topic: format!("jadoube/v1/open/{below}"),
+            payload: payload.as_bytes().to_vec(),
+            retain: false,
+        }
+    }
+
+    fn refusal(order: Order) -> (String, Option<(String, Reply)>) {
+        match order {
+            Order::Refused { why, reply } => (why, reply),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_command_finds_its_table_and_its_answer() {
+        let mut orders = orders();
+        for (text, answer) in [
+            (r#"{"id":"1","table":"12"}"#, Some("anyone")),
+            (
+                r#"{"id":"1","table":"12","by":"arbiter:Anna"}"#,
+                Some("arbiter-anna"),
+            ),
+            (
+                r#"{"id":"1","table":"12","reply_to":"jadoube/v1/open/reply/ui-3"}"#,
+                Some("ui-3"),
+            ),
+            (r#"{"table":"12","by":"arbiter:anna"}"#, None),
+        ] {
+            let order = orders.read(&message("cmd/pi07/takeback", text));
+            let Order::Command { table, command } = order else {
+                panic!("{order:?}");
+            };
+            assert_eq!(table, "12");
+            let answer = answer.map(|client| format!("jadoube/v1/open/reply/{client}"));
+            assert_eq!(command.reply_to, answer, "{text}");
+        }
+        let mut only = Orders::new("jadoube/v1/open/", "pi07", vec!["12".into()]);
+        let order = only.read(&message("cmd/pi07/takeback", "{}"));
+        assert!(matches!(order, Order::Command { table, .. } if table == "12"));
+    }
+
+    #[test]
+    fn what_is_no_command_of_ours_is_refused_with_an_answer() {
+        let mut orders = orders();
+        for (verb, text, what) in [
+            ("takeback", r#"{"id":"1"}"#, "this node has 12, 13"),
+            (
+                "takeback",
+                r#"{"id":"1","table":"14"}"#,
+                "is not one of this node's: 12, 13",
+            ),
+            ("dance", r#"{"id":"1","table":"12"}"#, "unknown verb"),
+            ("takeback/x", r#"{"id":"1","table":"12"}"#, "unknown verb"),
+            (
+                "takeback",
+                r#"{"id":"1","table":"12","args":{"x":1}}"#,
+                "bad arguments",
+            ),
+            (
+                "takeback",
+                r#"{"id":"1","table":"12","verb":"press"}"#,
+                "came on the topic of",
+            ),
+            (
+                "takeback",
+                r#"{"id":"1","table":"12","reply_to":"jadoube/v1/open/edge/pi08/status"}"#,
+                "must be a topic below jadoube/v1/open/reply/",
+            ),
+            (
+                "takeback",
+                r#"{"id":"1","table":"12","reply_to":"jadoube/v1/open/reply/#"}"#,
+                "must be a topic below",
+            ),
+        ] {
+            let (why, reply) = refusal(orders.read(&message(&format!("cmd/pi07/{verb}"), text)));
+            assert!(why.contains(what), "{text}: {why}");
+            let (topic, reply) = reply.unwrap();
+            assert_eq!(topic, "jadoube/v1/open/reply/anyone");
+            assert_eq!((reply.id.as_str(), reply.ok), ("1", false));
+            assert!(reply.error.unwrap().contains(what));
+        }
+        let retained = Incoming {
+            retain: true,
+            ..message("cmd/pi07/takeback", r#"{"id":"1","table":"12"}"#)
+        };
+        let (why, reply) = refusal(orders.read(&retained));
+        assert!(why.contains("retained") && reply.is_some(), "{why}");
+
+        for payload in ["", "not json", "[]", "\"x\"", "null"] {
+            let (_, reply) = refusal(orders.read(&message("cmd/pi07/takeback", payload)));
+            assert_eq!(reply, None, "{payload}");
+        }
+        let long = format!("{{\"id\":\"1\",\"by\":\"{}\"}}", "x".repeat(MOST_BYTES));
+        let (why, _) = refusal(orders.read(&message("cmd/pi07/takeback", &long)));
+        assert!(why.contains("65536"), "{why}");
+        let latin = Incoming {
+            payload: b"{\"id\":\"1\",\"by\":\"M\xfcller\"}".to_vec(),
+            ..message("cmd/pi07/takeback", "")
+        };
+        let (why, reply) = refusal(orders.read(&latin));
+        assert!(why.contains("not UTF-8") && reply.is_some(), "{why}");
+    }
+
+    #[test]
+    fn other_topics_are_left_alone() {
+        let mut orders = orders();
+        for topic in [
+            "cmd/pi08/takeback",
+            "cmd/pi0",
+            "core/status",
+            "core/table/99",
+        ] {
+            assert_eq!(
+                orders.read(&message(topic, "{}")),
+                Order::Nothing,
+                "{topic}"
+            );
+        }
+        let cleared = Incoming {
+            retain: true,
+            ..message("cmd/pi07/takeback", "")
+        };
+        assert_eq!(orders.read(&cleared), Order::Nothing);
+    }
+
+    #[test]
+    fn a_pairing_counts_when_it_changes() {
+        let mut orders = orders();
+        let anna = message(
+            "core/table/12",
+            r#"{"white":{"name":"Anna"},"node":"pi07"}"#,
+        );
+        let same = message("core/table/12", r#"{ "white": {"name": "Anna"} }"#);
+        let berta = message("core/table/12", r#"{"white":{"name":"Berta"}}"#);
+        let is_pairing = |order| matches!(order, Order::Pairing { table, .. } if table == "12");
+        assert!(is_pairing(orders.read(&anna)));
+        assert_eq!(orders.read(&anna), Order::Nothing);
+        assert_eq!(orders.read(&same), Order::Nothing);
+        assert_eq!(orders.read(&message("core/table/12", "")), Order::Nothing);
+        assert!(is_pairing(orders.read(&berta)));
+        assert!(is_pairing(orders.read(&anna)));
+        let wrong = message("core/table/12", "Anna");
+        assert!(refusal(orders.read(&wrong)).0.contains("no pairing"));
+        // Said once, though the broker tells it at each connection.
+        assert_eq!(orders.read(&wrong), Order::Nothing);
+        assert_eq!(orders.read(&anna), Order::Nothing);
+    }
+}
