@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_log(cli.command.is_long_running());
+    start_log(cli.command.is_long_running(), cli.command.default_log());
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -36,19 +36,17 @@ fn report(failure: &Failure) {
 ///
 /// systemd sets `JOURNAL_STREAM` where standard error is the journal, which stamps and colours the lines itself; and the
 /// commands that are over in a moment need no times either.
-fn start_log(long_running: bool) {
+fn start_log(long_running: bool, default: &str) {
     const VARIABLE: &str = "JADOUBE_LOG";
-    // The transport's own words about a broker come besides ours.
-    const DEFAULT: &str = "info,rumqttc=error";
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
     let wanted = if wanted.trim().is_empty() {
-        DEFAULT
+        default
     } else {
         &wanted
     };
     let (filter, refused) = match EnvFilter::try_new(wanted) {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new(DEFAULT), Some(error)),
+        Err(error) => (EnvFilter::new(default), Some(error)),
     };
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let terminal = io::IsTerminal::is_terminal(&io::stderr());
@@ -65,6 +63,6 @@ fn start_log(long_running: bool) {
         lines.without_time().init();
     }
     if let Some(error) = refused {
-        tracing::warn!("{VARIABLE} is not a log filter ({error}); logging at {DEFAULT}");
+        tracing::warn!("{VARIABLE} is not a log filter ({error}); logging at {default}");
     }
 }

@@ -176,10 +176,6 @@ impl Run {
         let buffered = self.session.buffered().to_vec();
         let skipped = self.session.skipped_bytes();
         let mut session = Session::restore(settings.clone(), &self.entries, now);
-        // What went off after the last entry was told before the restart.
-        session.handle_timeout(now);
-        while session.poll_publication().is_some() {}
-        while session.poll_stage().is_some() {}
         session.resume(now, &buffered, skipped);
         self.session = session;
     }
@@ -427,6 +423,7 @@ fn in_words(publication: &Publication) -> Option<String> {
                     reason,
                     ..
                 } => format!("{result} {by:?} {state:?} {reason:?}"),
+                EventKind::Command { command, verb, .. } => format!("{command} {verb}"),
                 EventKind::OutOfSync { squares } => squares.join(" "),
                 EventKind::Press { side, .. } | EventKind::Flag { side } => format!("{side:?}"),
                 EventKind::Gap {

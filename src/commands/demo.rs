@@ -1,32 +1,441 @@
 //! `jadoube demo`: everything on one machine, with nothing installed.
+//!
+//! Virtual boards on ptys → the real node, with its serial drivers, sessions and MQTT client → an embedded broker → a reader like
+//! any other, which tells people what it hears, and with `--once` compares that with what was really played.
 
-use std::path::PathBuf;
+mod broker;
+mod judge;
+mod narrator;
+mod news;
+mod programme;
 
-use super::Failure;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep_until, timeout, timeout_at};
+
+use super::simulate::{Serving, VirtualPort};
+use super::{Failure, print_line};
+use crate::Millis;
+use crate::config::{Config, Device, Name, Table};
+use crate::daemon::mqtt::{self, Connection, Link};
+use crate::daemon::node::{self, Parts};
+use crate::daemon::serial::Roots;
+use crate::outbox::MemoryOutbox;
+use crate::sim::player::{Player, TableOptions};
+use crate::sim::script::Script;
 use crate::trace::Family;
+use crate::wire::dgt::{Identity, VirtualBoard};
+use broker::Ports;
+use judge::{Judge, Truth};
+use narrator::Narrator;
+use news::News;
+use programme::{Choice, ProgrammeError, TableProgramme};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// How many boards play
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub boards: u16,
     /// The make of the boards
     #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
     pub board: Family,
-    /// Play a named scene instead of whole games
+    /// What happens beside the moves of the built-in games
     #[arg(long, value_name = "NAME", conflicts_with = "pgn")]
     pub scene: Option<String>,
-    /// How fast time goes: 1 is real time, 10 ten times as fast
+    /// How fast the players think: 1 is the usual, 2 twice as fast; everything else takes its real time
     #[arg(long, value_name = "X", value_parser = super::speed)]
     pub speed: Option<f64>,
-    /// Play the games of this file
+    /// Play the games of this file, without incidents
     #[arg(long, value_name = "FILE")]
     pub pgn: Option<PathBuf>,
-    /// End after the games
+    /// End after the games, and fail if a record differs from the game played
     #[arg(long)]
     pub once: bool,
 }
 
-pub fn run(_args: Args) -> Result<(), Failure> {
-    Err(Failure::failed("demo is not built yet"))
+pub fn run(args: Args) -> Result<(), Failure> {
+    let tables = tables(&args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(show(tables, args.once));
+    // Nothing that is still blocked somewhere is worth waiting for; the broker's threads end with the process.
+    runtime.shutdown_background();
+    result
 }
+
+/// What the arguments ask for.
+fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
+    if args.board != Family::Dgt {
+        return Err(Failure::usage(format!(
+            "there is no virtual board of the family {} yet",
+            args.board
+        ))
+        .advise("Leave --board out, or say --board dgt."));
+    }
+    if let Some(scene) = args.scene.as_deref().filter(|&scene| scene != SCENE) {
+        return Err(Failure::usage(format!("there is no scene \"{scene}\""))
+            .advise(format!("Leave --scene out, or say --scene {SCENE}.")));
+    }
+    let told = |failure: Failure| match &args.pgn {
+        Some(path) => failure.context(path.display().to_string()),
+        None => failure,
+    };
+    let choice = match &args.pgn {
+        Some(path) => fs::read(path)
+            .map_err(Failure::failed)
+            .and_then(|text| programme::read_games(&text).map_err(refused))
+            .map(Choice::Games)
+            .map_err(told)?,
+        None => Choice::BuiltIn {
+            rounds: if args.once { 1 } else { ROUNDS },
+        },
+    };
+    let speed = args.speed.unwrap_or(1.0);
+    programme::programme(&choice, args.boards.into(), speed).map_err(|error| told(refused(error)))
+}
+
+fn refused(error: ProgrammeError) -> Failure {
+    let advice = match &error {
+        ProgrammeError::Start(_) => {
+            Some("Take it out: the tables begin a game when the men stand in their array.")
+        }
+        _ => None,
+    };
+    let failure = Failure::failed(error);
+    match advice {
+        Some(advice) => failure.advise(advice),
+        None => failure,
+    }
+}
+
+/// Plays, tells, and judges.
+async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let ports =
+        broker::start().map_err(|error| Failure::failed(error).context("the embedded broker"))?;
+    let Connection {
+        mqtt: reader,
+        mut incoming,
+        ..
+    } = mqtt::connect(reader_settings(ports), MemoryOutbox::default())?;
+    let mut link = reader.status();
+    let connected = link.wait_for(|status| status.link == Link::Connected);
+    if !matches!(timeout(BROKER_WAIT, connected).await, Ok(Ok(_))) {
+        return Err(Failure::failed(format!(
+            "the embedded broker does not answer on port {}",
+            ports.v5
+        ))
+        .advise("Perhaps another program took the port just then; try again."));
+    }
+
+    let mut state = StateDir::new()?;
+    let epoch = Instant::now();
+    let (stop, stopped) = watch::channel(());
+    let mut boards = Vec::new();
+    let mut devices = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        let port = VirtualPort::open().map_err(|error| {
+            Failure::failed(error)
+                .context("no pseudo-terminal to be had")
+                .advise(
+                    "See whether /dev/pts is mounted, and /proc/sys/kernel/pty/nr below its max, or say --boards with a \
+                     smaller number.",
+                )
+        })?;
+        devices.push((table.name.clone(), PathBuf::from(port.path())));
+        let board = Board::new(index, table.script.clone(), port);
+        boards.push(tokio::spawn(board.play(epoch, stopped.clone())));
+    }
+    announce(ports, &tables)?;
+    let config = config(ports, &devices, state.path())?;
+    let parts = Parts {
+        // Not a single port of this machine is looked at.
+        roots: Roots {
+            sys: state.path().join("no-sys"),
+            dev: state.path().join("no-dev"),
+        },
+        ..Parts::default()
+    };
+    let mut node = tokio::spawn(node::run(config, parts, until_dropped(stopped)));
+
+    let mut narrator = Narrator::new(colours(), tables.iter().map(|table| table.name.as_str()));
+    let mut judge = Judge::default();
+    // Whether more is to come does not depend on when the scripts began.
+    let unplaced = truths(&tables, &[]);
+    let boards = all(boards);
+    let limit = epoch + AROUND + length(&tables);
+    let mut complete: Option<Instant> = None;
+    let interrupted = loop {
+        let settled = complete.map_or(limit, |since| limit.min(since + AFTERWARDS));
+        tokio::select! {
+            biased;
+            () = either(&mut interrupt, &mut terminate) => break true,
+            ended = &mut node => {
+                ended??;
+                return Err(Failure::failed("the node ended by itself"));
+            }
+            message = incoming.recv() => {
+                let Some(message) = message else {
+                    return Err(Failure::failed("the connection to the embedded broker ended"));
+                };
+                let now = millis(epoch.elapsed());
+                let Some(below) = reader.below(&message.topic) else { continue };
+                let Some(news) = News::read(below, &message.payload) else { continue };
+                if once {
+                    judge.hear(now, &news);
+                    complete = judge
+                        .is_complete(&unplaced)
+                        .then(|| complete.unwrap_or_else(Instant::now));
+                }
+                if let Some(line) = narrator.line(&news) {
+                    print_line(line)?;
+                }
+            }
+            () = sleep_until(settled.into()) => break false,
+        }
+    };
+
+    drop(stop);
+    let deadline = tokio::time::Instant::now() + FAREWELL;
+    let began = timeout_at(deadline, boards).await.unwrap_or_default();
+    match timeout_at(deadline, &mut node).await {
+        Ok(ended) => ended??,
+        Err(_) => node.abort(),
+    }
+    reader.shutdown(READER_FAREWELL).await;
+    if interrupted || !once {
+        return Ok(());
+    }
+
+    let verdict = judge.verdict(&truths(&tables, &began));
+    for difference in &verdict.differences {
+        print_line(difference)?;
+    }
+    let (equal, games) = (verdict.equal, verdict.games);
+    print_line(match games {
+        1 => format!("{equal} of 1 record equals the game played"),
+        _ => format!("{equal} of {games} records equal the games played"),
+    })?;
+    if verdict.differences.is_empty() {
+        return Ok(());
+    }
+    state.keep();
+    Err(Failure::failed("not all went as it should").advise(format!(
+        "The traces of the boards are in {}; please report them.",
+        state.path().display()
+    )))
+}
+
+/// A virtual board at its port.
+struct Board {
+    player: Player,
+    port: VirtualPort,
+}
+
+impl Board {
+    fn new(index: usize, script: Script, port: VirtualPort) -> Board {
+        // Five digits, as the boards have them; the long number ends with them.
+        let serial = format!("{:05}", 47_001 + index);
+        let identity = Identity {
+            long_serial: Some(format!("30001{serial}")),
+            serial,
+            ..Identity::default()
+        };
+        let options = TableOptions {
+            control: Some(programme::control()),
+            lead_in_ms: LEAD_IN_MS,
+            ..TableOptions::default()
+        };
+        Board {
+            player: Player::new(0, script, VirtualBoard::new(identity), &options),
+            port,
+        }
+    }
+
+    /// Plays, and goes on answering, until it is stopped. Says when its script began.
+    async fn play(mut self, epoch: Instant, mut stopped: watch::Receiver<()>) -> Option<Millis> {
+        let start = millis(epoch.elapsed());
+        let serving = Serving {
+            speed: 1.0,
+            linger: None,
+        };
+        tokio::select! {
+            served = self.port.serve(&mut self.player, &serving) => {
+                if let Err(error) = served {
+                    tracing::error!("{}: {error}", self.port.path());
+                }
+            }
+            _ = stopped.changed() => {}
+        }
+        Some(start + self.player.began_ms()?)
+    }
+}
+
+/// A folder for what the node keeps, gone with the demo.
+#[derive(Debug)]
+struct StateDir {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl StateDir {
+    fn new() -> Result<StateDir, Failure> {
+        let path = std::env::temp_dir().join(format!("jadoube-demo-{}", std::process::id()));
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(|error| {
+                Failure::failed(error)
+                    .context(path.display().to_string())
+                    .advise("Name a folder that can be written with TMPDIR.")
+            })?;
+        Ok(StateDir { path, keep: false })
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn keep(&mut self) {
+        self.keep = true;
+    }
+}
+
+impl Drop for StateDir {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn announce(ports: Ports, tables: &[TableProgramme]) -> Result<(), Failure> {
+    let Ports { v5, v4 } = ports;
+    print_line(format_args!(
+        "broker     mqtt://127.0.0.1:{v5} (MQTT 5), mqtt://127.0.0.1:{v4} (MQTT 3.1.1)"
+    ))?;
+    print_line(format_args!(
+        "subscribe  mosquitto_sub -h 127.0.0.1 -p {v4} -v -t 'jadoube/v1/{EVENT}/edge/#'"
+    ))?;
+    for table in tables {
+        print_line(format_args!(
+            "table {}    {}",
+            table.name,
+            table.announced.join("; ")
+        ))?;
+    }
+    print_line("")
+}
+
+fn reader_settings(ports: Ports) -> mqtt::Settings {
+    mqtt::Settings {
+        subscriptions: vec!["edge/#".to_owned()],
+        ..mqtt::Settings::reader("127.0.0.1", ports.v5, EVENT, "narrator")
+    }
+}
+
+/// The configuration of a node with these tables, as its file would say it.
+fn config(ports: Ports, devices: &[(String, PathBuf)], state: &Path) -> Result<Config, Failure> {
+    let broker = format!("mqtt://127.0.0.1:{}", ports.v5);
+    let mut config = Config::from_args(None, None, Some(&broker))?;
+    let name = |text: &str| text.parse::<Name>().map_err(Failure::failed);
+    config.event = name(EVENT)?;
+    config.node = name(NODE)?;
+    config.state_dir = state.to_owned();
+    config.defaults.time_control = programme::CONTROL.parse().ok();
+    config.tables = devices
+        .iter()
+        .map(|(table, path)| {
+            Ok(Table {
+                name: name(table)?,
+                device: Device::Port(path.clone()),
+                settings: config.defaults.clone(),
+            })
+        })
+        .collect::<Result<_, Failure>>()?;
+    Ok(config)
+}
+
+/// What was really played; `began` tells when.
+fn truths<'a>(tables: &'a [TableProgramme], began: &[Option<Millis>]) -> Vec<Truth<'a>> {
+    tables
+        .iter()
+        .enumerate()
+        .map(|(index, table)| {
+            let began = began.get(index).copied().flatten().unwrap_or_default();
+            Truth::new(&table.name, &table.script, began)
+        })
+        .collect()
+}
+
+/// Waits until the sender of `stopped` is dropped.
+async fn until_dropped(mut stopped: watch::Receiver<()>) {
+    while stopped.changed().await.is_ok() {}
+}
+
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// How long the longest programme takes.
+fn length(tables: &[TableProgramme]) -> Duration {
+    let last = |table: &TableProgramme| table.script.actions.last().map(|action| action.at_ms);
+    Duration::from_millis(LEAD_IN_MS + tables.iter().filter_map(last).max().unwrap_or_default())
+}
+
+/// When each board's script began; nothing for one that never did.
+async fn all(boards: Vec<JoinHandle<Option<Millis>>>) -> Vec<Option<Millis>> {
+    let mut began = Vec::new();
+    for board in boards {
+        began.push(board.await.ok().flatten());
+    }
+    began
+}
+
+fn colours() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+fn millis(time: Duration) -> Millis {
+    Millis::try_from(time.as_millis()).unwrap_or(Millis::MAX)
+}
+
+/// Levels of the topics.
+const EVENT: &str = "demo";
+const NODE: &str = "demo";
+
+/// The only scene so far: what happens in the built-in games.
+const SCENE: &str = "incidents";
+
+/// Without `--once` it plays on and on; so many rounds take longer than anybody watches.
+const ROUNDS: usize = 500;
+
+/// The array has to stand for two seconds before the first move.
+const LEAD_IN_MS: Millis = 3_500;
+
+/// The broker starts in a moment, but on a busy machine a moment may be long.
+const BROKER_WAIT: Duration = Duration::from_secs(20);
+
+/// What the longest programme may take beyond itself: the boards are looked for first, and after the last game an array has to stand
+/// for 10 s to count as a new one.
+const AROUND: Duration = Duration::from_secs(30);
+
+/// Once all is as it should be: what should not come has this long to come.
+const AFTERWARDS: Duration = Duration::from_secs(3);
+
+/// Together below two seconds, which is how long Ctrl-C may take.
+const FAREWELL: Duration = Duration::from_millis(1_300);
+const READER_FAREWELL: Duration = Duration::from_millis(300);

@@ -72,6 +72,17 @@ impl Command {
         }
     }
 
+    /// What is logged unless `JADOUBE_LOG` says otherwise.
+    pub fn default_log(&self) -> &'static str {
+        match self {
+            // It tells all that happens on standard output itself, and the embedded broker takes goodbyes for errors.
+            #[cfg(feature = "demo")]
+            Command::Demo(_) => "error,rumqttd=off,rumqttc=error",
+            // The transport's own words about a broker come besides ours.
+            _ => "info,rumqttc=error",
+        }
+    }
+
     /// Whether it runs until it is stopped, so that its log lines need a time.
     pub fn is_long_running(&self) -> bool {
         matches!(self, Command::Run(_))

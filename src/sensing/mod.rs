@@ -157,6 +157,8 @@ pub struct Fault {
     pub id: u32,
     pub kind: AlertKind,
     pub squares: Bitboard,
+    /// The squares of what was played over it: they too must be put back before it is restored.
+    pub over: Bitboard,
     /// Whose deed it was, where that can be told.
     pub side: Option<Color>,
     pub reason: Option<IllegalReason>,
@@ -390,7 +392,9 @@ impl Sensing {
         self.frozen_since = None;
         self.lift_over_fault = None;
         self.sign_told = false;
-        self.searched = true;
+        // It has stood still once it has stood still in this game.
+        self.last_change = now;
+        self.searched = false;
         self.grace_passed = true;
         self.sign = None;
         self.watch_kings(now);
@@ -1290,10 +1294,9 @@ impl Sensing {
 
     /// Squares set aside: those of standing faults that still differ.
     fn mask(&self, view: &View<'_>) -> Bitboard {
-        let squares = self
-            .faults
-            .iter()
-            .fold(Bitboard::EMPTY, |all, fault| all | fault.squares);
+        let squares = self.faults.iter().fold(Bitboard::EMPTY, |all, fault| {
+            all | fault.squares | fault.over
+        });
         if squares.is_empty() {
             squares
         } else {
@@ -1408,7 +1411,7 @@ impl Sensing {
                     fault
                         .shadow
                         .push(Seen::new(&after, *reply, self.last_change));
-                    fault.squares = open;
+                    fault.over = open & !fault.squares;
                     fault.level = Level::Told;
                     return Some(fault);
                 }
@@ -1423,6 +1426,7 @@ impl Sensing {
             id: 0,
             kind: AlertKind::Displaced,
             squares: open,
+            over: Bitboard::EMPTY,
             side: None,
             reason: None,
             uci: None,
@@ -1567,7 +1571,7 @@ impl Sensing {
         let (over, open): (Vec<Fault>, Vec<Fault>) = self
             .faults
             .drain(..)
-            .partition(|fault| (fault.squares & differing).is_empty());
+            .partition(|fault| ((fault.squares | fault.over) & differing).is_empty());
         self.faults = open;
         for fault in over {
             self.observations.push_back(Observation::FaultClosed {
@@ -1615,7 +1619,7 @@ impl Sensing {
                 let seen = Seen::new(&last.after, *m, now);
                 let fault = &mut self.faults[index];
                 fault.shadow.push(seen);
-                fault.squares |= differing;
+                fault.over |= differing;
                 // The reply is the last moment: it was not stopped at the press, or there is no clock to press.
                 fault.level = fault.level.max(Level::Told);
                 let fault = fault.clone();
@@ -1766,6 +1770,7 @@ fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Millis) -> Faul
         id: 0,
         kind,
         squares: left,
+        over: Bitboard::EMPTY,
         side: Some(side),
         reason: (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank),
         uci: None,

@@ -274,9 +274,11 @@ impl Table {
         }
         if game.armed
             && game.ended_at.is_none()
-            && (same_game || (!running && arm.fen == game.arm.fen))
+            && (same_game
+                || (!running && arm.fen == game.arm.fen)
+                || (arm.adopt && game.arm.game.is_none()))
         {
-            // The same game: names and numbers may have been put right.
+            // The same game: names and numbers come late, or have been put right. What was told keeps its id.
             game.arm = arm.clone();
             if let Some(id) = arm.game.clone().filter(|_| !running) {
                 game.id = id;

@@ -69,6 +69,11 @@ impl Game {
         self.ready && self.ended_at.is_none()
     }
 
+    /// Whether a move was made in this game, be it before the position that the record begins with.
+    fn was_played(&self) -> bool {
+        !self.line.is_empty() || (self.ready && (self.joined || plies_before(&self.line.start) > 0))
+    }
+
     pub fn phase(&self) -> Phase {
         if self.ended_at.is_some() {
             Phase::Ended
@@ -82,6 +87,14 @@ impl Game {
             Phase::Ready
         }
     }
+}
+
+/// The plies before a position, as its move number counts them.
+fn plies_before(position: &Position) -> u32 {
+    let setup = position.setup();
+    (u32::from(setup.fullmoves) - 1)
+        .saturating_mul(2)
+        .saturating_add(setup.turn.fold_wb(0, 1))
 }
 
 fn slot(color: Color) -> usize {
@@ -776,11 +789,10 @@ impl Table {
         let propose = self.settings.kings == ResultByKings::Propose;
         let running = self.clock.is_running();
         let Some(game) = &mut self.game else { return };
-        if game.line.is_empty() && game.before_king_step.is_none() {
+        if !game.was_played() && game.before_king_step.is_none() {
             return;
         }
-        if let Some(ended) = game.ended_at {
-            let _ = ended;
+        if game.ended_at.is_some() {
             let by_kings = game.result_by == Some(ResultBy::Kings);
             if game.result == result {
                 return;
@@ -813,10 +825,9 @@ impl Table {
             }
             self.changed();
         }
-        let Some(game) = &self.game else { return };
-        if game.line.is_empty() {
+        let Some(game) = self.game.as_ref().filter(|game| game.was_played()) else {
             return;
-        }
+        };
         let loser = match result {
             "1-0" => Some(Color::Black),
             "0-1" => Some(Color::White),
@@ -1162,12 +1173,9 @@ impl Table {
         self.event(EventKind::Flag {
             side: Side::from(side),
         });
-        let plies = self
-            .line()
-            .plies
-            .iter()
-            .filter(|ply| ply.by.is_some())
-            .count() as u32;
+        let line = self.line();
+        let completed = line.plies.iter().filter(|ply| ply.by.is_some()).count();
+        let plies = plies_before(&line.start).saturating_add(completed as u32);
         let completed = match side {
             Color::White => plies.div_ceil(2),
             Color::Black => plies / 2,

@@ -18,10 +18,14 @@ pub struct Scene {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
-    IllegalThenCorrected,
-    IllegalPressedThenRestored,
+    IllegalThenCorrected(Option<Stray>),
+    IllegalPressedThenRestored(Option<Stray>),
     KnockedOver,
+    OneKnockedOver(Stray),
 }
+
+/// A man that goes where it should not: from, to.
+type Stray = (Square, Square);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -37,18 +41,35 @@ impl Scene {
 
     /// Before `ply` its man is put where no legal move takes it; the player sees it himself and plays the right move.
     pub fn illegal_then_corrected_before_press(self, ply: usize) -> Scene {
-        self.before(ply, Moment::IllegalThenCorrected)
+        self.before(ply, Moment::IllegalThenCorrected(None))
+    }
+
+    /// Before `ply` the man on `from` is put on the empty square `to`, say a pinned one; the player sees it himself, puts it back and
+    /// plays the right move.
+    pub fn stray_then_corrected_before_press(self, ply: usize, from: Square, to: Square) -> Scene {
+        self.before(ply, Moment::IllegalThenCorrected(Some((from, to))))
     }
 
     /// Before `ply` its man is put where no legal move takes it and the clock is pressed; the clock is stopped, the man put back, and
     /// the right move played (Article 7.5.1).
     pub fn illegal_pressed_then_restored(self, ply: usize) -> Scene {
-        self.before(ply, Moment::IllegalPressedThenRestored)
+        self.before(ply, Moment::IllegalPressedThenRestored(None))
+    }
+
+    /// Before `ply` the man on `from` is put on the empty square `to` and the clock is pressed; the clock is stopped, the man put back,
+    /// and the right move played (Article 7.5.1).
+    pub fn stray_pressed_then_restored(self, ply: usize, from: Square, to: Square) -> Scene {
+        self.before(ply, Moment::IllegalPressedThenRestored(Some((from, to))))
     }
 
     /// Before `ply` some men fall and are put back a quarter of a minute later, in another order (Article 7.4).
     pub fn knocked_over_and_put_back(self, ply: usize) -> Scene {
         self.before(ply, Moment::KnockedOver)
+    }
+
+    /// Before `ply` the man on `from` is knocked onto the empty square `to`, and put back some seconds later (Article 7.4).
+    pub fn one_knocked_over_and_put_back(self, ply: usize, from: Square, to: Square) -> Scene {
+        self.before(ply, Moment::OneKnockedOver((from, to)))
     }
 
     /// After the game the players shake hands and move men about, the kings excepted.
@@ -107,15 +128,21 @@ impl Hands {
     ) -> Option<Incident> {
         let from_ms = table.now;
         let (kind, squares) = match moment {
-            Moment::IllegalThenCorrected => {
-                let (from, square, piece) = self.stray(table, position, earlier, m)?;
+            Moment::IllegalThenCorrected(stray) => {
+                let (from, square, piece) = match stray {
+                    Some(stray) => self.stray_so(table, stray)?,
+                    None => self.stray(table, position, earlier, m)?,
+                };
                 table.wait(self.between(2000, 4500));
                 self.shift(table, square, from, piece);
                 (IncidentKind::IllegalThenCorrected, vec![from, square])
             }
-            Moment::IllegalPressedThenRestored => {
+            Moment::IllegalPressedThenRestored(stray) => {
                 let side = position.turn();
-                let (from, square, piece) = self.stray(table, position, earlier, m)?;
+                let (from, square, piece) = match stray {
+                    Some(stray) => self.stray_so(table, stray)?,
+                    None => self.stray(table, position, earlier, m)?,
+                };
                 table.wait(self.between(300, 900));
                 table.act(Act::Press { side });
                 table.wait(self.between(4000, 7000));
@@ -125,6 +152,17 @@ impl Hands {
                 table.wait(self.between(2000, 4000));
                 table.act(Act::ClockStart { side });
                 (IncidentKind::IllegalPressedThenRestored, vec![from, square])
+            }
+            Moment::OneKnockedOver((from, square)) => {
+                if !table.is_free(square) {
+                    return None;
+                }
+                let piece = table.lift(from)?;
+                table.wait(self.between(60, 200));
+                table.place(square, piece);
+                table.wait(self.between(5_000, 7_000));
+                self.shift(table, square, from, piece);
+                (IncidentKind::KnockedOver, vec![from, square])
             }
             Moment::KnockedOver => {
                 let centre = self.pick(table.board.occupied())?;
@@ -227,6 +265,20 @@ impl Hands {
             table.lift(square);
             table.wait(self.hand_ms());
         }
+    }
+
+    /// Puts a man where it was said to go wrong: from, to, and the man.
+    fn stray_so(
+        &mut self,
+        table: &mut Table,
+        (from, to): Stray,
+    ) -> Option<(Square, Square, Piece)> {
+        let piece = table.board.piece_at(from)?;
+        if !table.is_free(to) {
+            return None;
+        }
+        self.shift(table, from, to, piece);
+        Some((from, to, piece))
     }
 
     /// Puts the man of `m` where it cannot go: from, to, and the man.

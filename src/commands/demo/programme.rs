@@ -1,0 +1,289 @@
+//! What is played on the virtual boards: the games, and what happens beside them.
+
+use shakmaty::{Position, Square};
+
+use crate::Millis;
+use crate::sim::clock::TimeControl;
+use crate::sim::hands::{Hands, Level, LevelError, Pace};
+use crate::sim::pgn::{self, PgnError, SimGame};
+use crate::sim::scene::Scene;
+use crate::sim::script::{IncidentKind, Script};
+
+/// The control of all games. Its increment is long enough that nobody gets into time trouble (8.4).
+pub const CONTROL: &str = "5400+30";
+
+/// What one table plays.
+#[derive(Debug)]
+pub struct TableProgramme {
+    /// The table's name in topics.
+    pub name: String,
+    pub script: Script,
+    /// What will happen beside the moves, for people: a line each.
+    pub announced: Vec<String>,
+}
+
+/// Which games are played.
+#[derive(Debug, Clone)]
+pub enum Choice {
+    /// Ours, with their incidents, each table its own so many times.
+    BuiltIn { rounds: usize },
+    /// Others, dealt to the tables in turn, without incidents.
+    Games(Vec<SimGame>),
+}
+
+/// Games that the demo cannot show.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgrammeError {
+    #[error(transparent)]
+    Pgn(#[from] PgnError),
+    #[error("game {0} starts from a position of its own")]
+    Start(usize),
+    #[error("there is no game with moves in it")]
+    Empty,
+    #[error(transparent)]
+    Hands(#[from] LevelError),
+}
+
+/// Deals the games to at most so many tables. `speed` shortens what the players think, nothing else: how long men must stand to
+/// mean something is measured by the watcher's clock.
+pub fn programme(
+    choice: &Choice,
+    boards: usize,
+    speed: f64,
+) -> Result<Vec<TableProgramme>, ProgrammeError> {
+    let boards = match choice {
+        Choice::BuiltIn { .. } => boards,
+        Choice::Games(games) => boards.min(games.len()),
+    };
+    (0..boards)
+        .map(|index| table(choice, index, boards, speed))
+        .collect()
+}
+
+/// Reads games that the tables can open by themselves: from the array of the men, with moves.
+pub fn read_games(text: &[u8]) -> Result<Vec<SimGame>, ProgrammeError> {
+    let mut games = Vec::new();
+    for game in pgn::read(text) {
+        let game = game?;
+        if game.start != shakmaty::Chess::default() {
+            return Err(ProgrammeError::Start(game.number));
+        }
+        if !game.moves.is_empty() {
+            games.push(game);
+        }
+    }
+    if games.is_empty() {
+        return Err(ProgrammeError::Empty);
+    }
+    Ok(games)
+}
+
+/// The control of all games, as the clocks take it.
+pub fn control() -> TimeControl {
+    CONTROL.parse().expect("our own control is one")
+}
+
+fn table(
+    choice: &Choice,
+    index: usize,
+    boards: usize,
+    speed: f64,
+) -> Result<TableProgramme, ProgrammeError> {
+    let name = (index + 1).to_string();
+    let seeds = SEEDS[index % 2];
+    let mut hands = Hands::new(Level::Human, seeds[index / 2 % seeds.len()])?
+        .with_pace(Pace::Mean((THINK_MS as f64 / speed) as Millis))
+        .with_rest(REST_MS);
+    let (games, scene): (Vec<SimGame>, fn(&SimGame) -> Scene) = match choice {
+        Choice::BuiltIn { rounds } => {
+            let (text, scene): (&str, fn(&SimGame) -> Scene) = match index % 2 {
+                0 => (PINNED, pinned_scene),
+                _ => (HANDSHAKE, handshake_scene),
+            };
+            let game = read_games(text.as_bytes())?.remove(0);
+            (vec![game; *rounds], scene)
+        }
+        Choice::Games(games) => {
+            let own = games.iter().skip(index).step_by(boards).cloned();
+            (own.collect(), plain_scene)
+        }
+    };
+    let script = hands.series(&games, scene).ok_or(ProgrammeError::Empty)?;
+    let announced = match choice {
+        Choice::BuiltIn { .. } => announce(&script),
+        Choice::Games(_) => vec![format!("{} of the file", counted(games.len(), "game"))],
+    };
+    Ok(TableProgramme {
+        name,
+        script,
+        announced,
+    })
+}
+
+/// What happens in the first game, in words.
+fn announce(script: &Script) -> Vec<String> {
+    let Some(game) = script.games.first() else {
+        return Vec::new();
+    };
+    let mut lines = vec![counted(game.plies.len(), "ply")];
+    for incident in &game.incidents {
+        let squares: Vec<String> = incident.squares.iter().map(Square::to_string).collect();
+        let squares = squares.join("-");
+        let at = format!(
+            "{}{}",
+            incident.ply.div_ceil(2),
+            if incident.ply % 2 == 1 { "." } else { "..." }
+        );
+        lines.push(match incident.kind {
+            IncidentKind::IllegalThenCorrected => {
+                format!("{at} a pinned knight is moved ({squares}) and put back before the press")
+            }
+            IncidentKind::IllegalPressedThenRestored => {
+                format!("{at} a pinned knight is moved ({squares}) and the clock pressed; then all is put right")
+            }
+            IncidentKind::KnockedOver => {
+                format!("{at} a man is knocked over ({squares}) and put back")
+            }
+            IncidentKind::Analysis => "after a handshake, with stopped clocks, analysis".into(),
+            IncidentKind::ResultKings => "the kings in the centre show the result".into(),
+            IncidentKind::SetUp => "the men are set up again".into(),
+        });
+    }
+    lines
+}
+
+fn counted(n: usize, what: &str) -> String {
+    match (n, what) {
+        (1, _) => format!("1 {what}"),
+        (_, "ply") => format!("{n} plies"),
+        _ => format!("{n} {what}s"),
+    }
+}
+
+/// In the Steinitz Defence the black knight on c6 is pinned from 3...d6 on.
+fn pinned_scene(game: &SimGame) -> Scene {
+    Scene::new()
+        .stray_then_corrected_before_press(CORRECTED.0, CORRECTED.1, CORRECTED.2)
+        .stray_pressed_then_restored(PRESSED.0, PRESSED.1, PRESSED.2)
+        .result_kings(game.result)
+}
+
+fn handshake_scene(_: &SimGame) -> Scene {
+    Scene::new()
+        .one_knocked_over_and_put_back(KNOCKED.0, KNOCKED.1, KNOCKED.2)
+        .handshake_and_analysis()
+        .reset_to_start()
+}
+
+/// Games that do not end on the board end with the kings in the centre, as far as the result is known.
+fn plain_scene(game: &SimGame) -> Scene {
+    match game.last_position().is_game_over() {
+        true => Scene::new(),
+        false => Scene::new().result_kings(game.result),
+    }
+}
+
+const PINNED: &str = "[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 d6 4. d4 exd4 5. Nxd4 Bd7 6. Nc3 Nf6 7. O-O Be7 8. Re1 O-O \
+    9. Bxc6 bxc6 10. Qd3 Re8 11. Bf4 h6 12. Rad1 Bf8 1-0\n";
+
+/// With an en passant capture and a castling on each side.
+const HANDSHAKE: &str = "1. e4 e6 2. e5 d5 3. exd6 cxd6 4. d4 Nf6 5. Nf3 Be7 6. Bd3 O-O 7. O-O Nc6 8. c3 b6 9. Re1 Bb7 *\n";
+
+/// Ply, from, to.
+const CORRECTED: (usize, Square, Square) = (8, Square::C6, Square::B4);
+const PRESSED: (usize, Square, Square) = (10, Square::C6, Square::E5);
+const KNOCKED: (usize, Square, Square) = (11, Square::A7, Square::B6);
+
+/// Players of each built-in game who are done in time: chance makes a game up to half a minute longer.
+const SEEDS: [[u64; 5]; 2] = [[20, 43, 58, 23, 44], [18, 14, 47, 56, 23]];
+
+/// What a move takes on average besides the handling of the men.
+const THINK_MS: Millis = 700;
+
+/// Longer than the kings must stand (5 s), and than the array must before a first move (2 s).
+const REST_MS: Millis = 6_500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::illegal::Attempt;
+    use crate::laws::position;
+    use crate::publish::IllegalReason;
+    use shakmaty::Color;
+
+    fn position_before(game: &SimGame, ply: usize) -> position::Position {
+        let mut position = position::Position::initial();
+        for &m in &game.moves[..ply - 1] {
+            position = position.play(m);
+        }
+        position
+    }
+
+    #[test]
+    fn the_knight_that_strays_is_pinned() {
+        let game = read_games(PINNED.as_bytes()).unwrap().remove(0);
+        assert!((20..=30).contains(&game.moves.len()));
+        for (ply, from, to) in [CORRECTED, PRESSED] {
+            let position = position_before(&game, ply);
+            assert_eq!(position.turn(), Color::Black);
+            assert_eq!(position.board().piece_at(to), None);
+            let knight = Color::Black.knight();
+            assert_eq!(position.board().piece_at(from), Some(knight));
+            let attempt = Attempt::One {
+                from,
+                to,
+                man: knight,
+                placed: knight,
+            };
+            assert_eq!(attempt.reason(&position), IllegalReason::OwnKingInCheck);
+        }
+    }
+
+    #[test]
+    fn the_man_that_falls_makes_no_move() {
+        let game = read_games(HANDSHAKE.as_bytes()).unwrap().remove(0);
+        let (ply, from, to) = KNOCKED;
+        let position = position_before(&game, ply);
+        let fallen = position.board().piece_at(from).unwrap();
+        assert_eq!(fallen.color, position.turn().other());
+        assert_eq!(position.board().piece_at(to), None);
+    }
+
+    #[test]
+    fn games_that_no_table_opens_are_refused() {
+        let refused = |text: &str| read_games(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(refused(""), "there is no game with moves in it");
+        assert_eq!(
+            refused("[Event \"x\"]\n\n*\n"),
+            "there is no game with moves in it"
+        );
+        let later = "[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. e4 *\n";
+        assert_eq!(refused(later), "game 1 starts from a position of its own");
+        assert!(refused("1. e5 *").contains("1. e5 cannot be played"));
+    }
+
+    #[test]
+    fn the_games_of_a_file_are_dealt_in_turn() {
+        let text = "1. e4 *\n\n1. d4 *\n\n1. c4 *\n";
+        let choice = Choice::Games(read_games(text.as_bytes()).unwrap());
+        let first = |table: &TableProgramme| -> Vec<String> {
+            let games = table.script.games.iter();
+            games.map(|game| game.plies[0].uci.clone()).collect()
+        };
+        let tables = programme(&choice, 2, 1.0).unwrap();
+        let dealt: Vec<_> = tables.iter().map(first).collect();
+        assert_eq!(dealt, [vec!["e2e4", "c2c4"], vec!["d2d4"]]);
+        assert_eq!(programme(&choice, 9, 1.0).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn speed_shortens_only_the_thinking() {
+        let last = |speed: f64| {
+            let tables = programme(&Choice::BuiltIn { rounds: 1 }, 1, speed).unwrap();
+            tables[0].script.actions.last().unwrap().at_ms
+        };
+        let (usual, fast, slow) = (last(1.0), last(1000.0), last(0.5));
+        assert!(fast < usual && usual < slow);
+        assert!(fast > 40_000, "{fast}");
+    }
+}
