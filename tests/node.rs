@@ -38,10 +38,10 @@ const PREFIX: &str = "jadoube/v1/open";
 const EDGE: &str = "jadoube/v1/open/edge/pi07";
 const BOARD: &str = "jadoube/v1/open/edge/pi07/board/12";
 
-/// Fifteen moves each, with captures, both castlings and a check.
+/// Twelve moves each, with captures, both castlings and a check.
 const GAME: &str = "[Result \"1-0\"]\n[TimeControl \"180+2\"]\n\n\
     1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. c3 Nf6 5. d4 exd4 6. cxd4 Bb4+ 7. Bd2 Bxd2+ 8. Nbxd2 d5 \
-    9. exd5 Nxd5 10. O-O O-O 11. Re1 Be6 12. Ne4 h6 13. Qd2 Qd7 14. Rac1 Rad8 15. a3 a6 1-0\n";
+    9. exd5 Nxd5 10. O-O O-O 11. Re1 Be6 12. Ne4 h6 1-0\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
@@ -53,7 +53,7 @@ async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
     let scene = Scene::new().result_kings(game.result);
     let script = Hands::new(Level::Human, 7)
         .unwrap()
-        .with_pace(Pace::Mean(500))
+        .with_pace(Pace::Mean(350))
         .script_with(&game, &scene);
     let options = TableOptions {
         control: Some("180+2".parse().unwrap()),
@@ -72,7 +72,7 @@ async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
         port.serve(&mut player, &serving).await
     });
 
-    for moves in [8, 18] {
+    for moves in [7, 15] {
         reader
             .until("moves before a crash", |all| {
                 events(all, "move").len() >= moves

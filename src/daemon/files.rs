@@ -14,6 +14,8 @@ use tokio::sync::oneshot;
 use tracing::{error, warn};
 
 use crate::Millis;
+use crate::clock::control::TimeControl;
+use crate::laws::ruleset::{Ruleset, Variant};
 use crate::trace::{Event, Header, Writer};
 use crate::wire::dgt::Command;
 
@@ -126,14 +128,21 @@ impl Tracing {
     }
 
     /// A game is open now; the first time it is named its file begins.
-    pub fn game(&mut self, files: &mut Files, now: Millis, game: &str, start: Start<'_>) {
+    pub fn game(&mut self, files: &mut Files, now: Millis, game: &str, start: Start) {
         if self.open.as_ref().is_some_and(|(open, _)| open == game) {
             return;
         }
         let begin = self.before.front().map_or(now, |(at, _)| *at);
-        let mut header = self.header.clone();
-        header.fen = start.fen.map(str::to_owned);
-        header.chess960 = start.chess960;
+        let table = self.header.clone();
+        let header = Header {
+            fen: start.fen,
+            chess960: start.chess960,
+            ruleset: start.ruleset.or(table.ruleset),
+            variant: start.variant.or(table.variant),
+            supervised: start.supervised.or(table.supervised),
+            time_control: start.time_control.or(table.time_control),
+            ..table
+        };
         // Names made here begin with the table; those of a pairing need not.
         let short = game.strip_prefix(&format!("{}-", self.table));
         let events = self.before.iter();
@@ -165,11 +174,17 @@ impl Tracing {
     }
 }
 
-/// Where a game starts, if not in the usual position.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Start<'a> {
-    pub fen: Option<&'a str>,
+/// What a game is played by; a pairing may have said so long before it began.
+#[derive(Debug, Clone, Default)]
+pub struct Start {
+    /// Where it starts, if not in the usual position.
+    pub fen: Option<String>,
     pub chess960: bool,
+    /// `None`, here and below: as at this table.
+    pub ruleset: Option<Ruleset>,
+    pub variant: Option<Variant>,
+    pub supervised: Option<bool>,
+    pub time_control: Option<TimeControl>,
 }
 
 /// Jobs that may wait for the thread.
@@ -347,7 +362,11 @@ mod tests {
         tracing.game(&mut files, 60, "12-abc-1", Start::default());
         tracing.event(&mut files, 70, said(4));
         tracing.game(&mut files, 80, "final", Start::default());
-        tracing.game(&mut files, 80, "12-final", Start::default());
+        let start = Start {
+            time_control: "180+2".parse().ok(),
+            ..Start::default()
+        };
+        tracing.game(&mut files, 80, "12-final", start);
         files.finish(DEADLINE).await;
         let read = |name: &str| {
             let text = fs::read_to_string(folder.path().join("traces").join(name)).unwrap();
@@ -366,6 +385,11 @@ mod tests {
         assert_eq!(read("12-abc-1.trace"), wanted);
         assert_eq!(read("12-final.trace").len(), 5);
         assert_eq!(read("12-final.2.trace").len(), 5);
+        let path = folder.path().join("traces/12-final.2.trace");
+        let head = Trace::parse(&fs::read_to_string(path).unwrap())
+            .unwrap()
+            .header;
+        assert_eq!(head.time_control, "180+2".parse().ok());
     }
 
     #[test]

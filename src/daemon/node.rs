@@ -615,8 +615,12 @@ impl Table {
             Topic::Game { .. } => serde_json::from_str(text).map(|game: GameHead| {
                 if let (Some(tracing), Some(files)) = (&mut self.tracing, &mut out.files) {
                     let start = Start {
-                        fen: (!is_usual(&game.start_fen)).then_some(game.start_fen.as_str()),
+                        fen: (!is_usual(&game.start_fen)).then_some(game.start_fen),
                         chess960: game.chess960,
+                        ruleset: game.ruleset.parse().ok(),
+                        variant: game.variant.parse().ok(),
+                        supervised: Some(game.supervised),
+                        time_control: game.time_control.and_then(|text| text.parse().ok()),
                     };
                     tracing.game(files, self.told, &game.game, start);
                 }
@@ -678,6 +682,10 @@ struct GameHead {
     game: String,
     start_fen: String,
     chess960: bool,
+    ruleset: String,
+    variant: String,
+    supervised: bool,
+    time_control: Option<String>,
 }
 
 fn is_usual(fen: &str) -> bool {
