@@ -47,7 +47,7 @@ pub enum Side {
 #[serde(tag = "verb", content = "args", rename_all = "snake_case")]
 pub enum Verb {
     /// Who plays what next at this table, or adoption of an unarmed game.
-    Arm(Arm),
+    Arm(Box<Arm>),
     /// A player pressed the clock (tables whose clock is not connected).
     Press(Press),
     /// Remove the last plies from the record.

@@ -516,8 +516,9 @@ pub enum EventKind {
         kind: AlertKind,
         why: CloseReason,
     },
+    /// A command was carried out; `command` is its id.
     Command {
-        id: String,
+        command: String,
         by: Option<String>,
         verb: String,
     },

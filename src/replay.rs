@@ -77,6 +77,7 @@ pub fn replay(trace: &Trace, settings: Settings) -> Replayed {
         session: Session::new(settings.clone(), 0),
         entries: Vec::new(),
         done: Replayed::default(),
+        stages: settings.stages,
     };
     run.session.handle_opened(0);
     run.drain(0);
@@ -93,14 +94,20 @@ pub fn replay(trace: &Trace, settings: Settings) -> Replayed {
                     }
                     run.session.handle_command(at, command);
                 }
-                Err(error) => run
-                    .done
-                    .refused
-                    .push(format!("line {}: {error}", line.number)),
+                Err(error) => run.refuse(format!("line {}: {error}", line.number)),
             },
-            Line::Unplugged(_) => run.session.handle_lost(at),
-            Line::Opened(_) => run.session.handle_opened(at),
-            Line::Restart => run.restart(&settings, at),
+            Line::Unplugged(_) => {
+                run.stage(at, "link lost");
+                run.session.handle_lost(at);
+            }
+            Line::Opened(_) => {
+                run.stage(at, "link back");
+                run.session.handle_opened(at);
+            }
+            Line::Restart => {
+                run.stage(at, "restart");
+                run.restart(&settings, at);
+            }
         }
         run.drain(at);
     }
@@ -114,6 +121,8 @@ struct Run {
     session: Session,
     entries: Vec<Entry>,
     done: Replayed,
+    /// Whether the stages are written down.
+    stages: bool,
 }
 
 impl Run {
@@ -125,6 +134,20 @@ impl Run {
         }
     }
 
+    /// What comes from the trace and not from the board.
+    fn stage(&mut self, now: Millis, what: &str) {
+        if self.stages {
+            self.done.stages.push(format!("{} {what}", seconds(now)));
+        }
+    }
+
+    fn refuse(&mut self, why: String) {
+        if self.stages {
+            self.done.stages.push(format!("  refused {why}"));
+        }
+        self.done.refused.push(why);
+    }
+
     fn drain(&mut self, now: Millis) {
         while self.session.poll_write().is_some() {}
         while let Some(entry) = self.session.poll_entry() {
@@ -134,7 +157,7 @@ impl Run {
             self.done.stages.push(stage);
         }
         while let Some(publication) = self.session.poll_publication() {
-            if let Some(words) = in_words(&publication) {
+            if let Some(words) = in_words(&publication).filter(|_| self.stages) {
                 self.done.stages.push(format!("    {words}"));
             }
             self.done
@@ -143,9 +166,7 @@ impl Run {
         }
         while let Some((_, reply)) = self.session.poll_reply() {
             if let Some(error) = reply.error {
-                self.done
-                    .refused
-                    .push(format!("line {}: {error}", reply.id));
+                self.refuse(format!("line {}: {error}", reply.id));
             }
         }
     }
@@ -402,6 +423,7 @@ fn in_words(publication: &Publication) -> Option<String> {
                     reason,
                     ..
                 } => format!("{result} {by:?} {state:?} {reason:?}"),
+                EventKind::Command { command, verb, .. } => format!("{command} {verb}"),
                 EventKind::OutOfSync { squares } => squares.join(" "),
                 EventKind::Press { side, .. } | EventKind::Flag { side } => format!("{side:?}"),
                 EventKind::Gap {

@@ -186,7 +186,7 @@ impl Orders {
                 self.pairings.insert(table.clone(), arm.clone());
                 Order::Pairing {
                     table,
-                    command: Box::new(Command::of(Verb::Arm(arm))),
+                    command: Box::new(Command::of(Verb::Arm(Box::new(arm)))),
                 }
             }
             Err(error) => {

@@ -137,8 +137,7 @@ impl Attempt {
                 let known = position.setup().ep_square == Some(to) || {
                     position
                         .geometric_moves()
-                        .iter()
-                        .any(|m| *m == Move::EnPassant { from, to })
+                        .contains(&Move::EnPassant { from, to })
                 };
                 if known {
                     IllegalReason::OwnKingInCheck

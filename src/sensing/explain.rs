@@ -55,7 +55,8 @@ fn leads_to(
         })
 }
 
-/// Lines of exactly `depth` plies that lead to what the board shows.
+/// Lines of exactly `depth` plies that lead to what the board shows. Each ply changes a square that differs now: a man that went
+/// out and came back while nobody looked would explain almost anything, also a move that is against the Laws.
 pub fn lines_to(
     position: &Position,
     picture: &Picture,
@@ -65,11 +66,16 @@ pub fn lines_to(
 ) -> Vec<Vec<Move>> {
     let mut found = Vec::new();
     let mut line = Vec::with_capacity(depth);
-    let mut budget = 60_000;
+    let mut budget = 20_000;
+    if !men_allow(position, picture, depth) {
+        return found;
+    }
+    let differing = picture.differing(position.board()) & !mask;
     search(
         position,
         picture,
         mask,
+        differing,
         depth,
         limit,
         &mut budget,
@@ -79,11 +85,38 @@ pub fn lines_to(
     found
 }
 
+/// Whether the men on the board can be what so many plies leave: none came out of nothing, and no side lost more men than the other
+/// had plies to take them.
+fn men_allow(position: &Position, picture: &Picture, depth: usize) -> bool {
+    let board = position.board();
+    Color::ALL.into_iter().all(|color| {
+        let had = board.by_color(color).count();
+        let shown = Square::ALL
+            .into_iter()
+            .filter(|square| match picture.at(*square) {
+                Some(Contents::Piece(piece)) => piece.color == color,
+                Some(Contents::Side(side)) => side == color,
+                // What cannot be told apart, or was not read, counts as it should be.
+                Some(Contents::Occupied) | None => board.color_at(*square) == Some(color),
+                _ => false,
+            })
+            .count();
+        // The side to move makes the odd plies.
+        let plies_of_other = if color == position.turn() {
+            depth / 2
+        } else {
+            depth.div_ceil(2)
+        };
+        shown <= had && had - shown <= plies_of_other
+    })
+}
+
 #[allow(clippy::too_many_arguments)]
 fn search(
     position: &Position,
     picture: &Picture,
     mask: Bitboard,
+    to_explain: Bitboard,
     depth: usize,
     limit: usize,
     budget: &mut usize,
@@ -97,6 +130,9 @@ fn search(
     *budget -= 1;
     if depth == 1 {
         for m in moves_to(position, picture, differing, mask) {
+            if (position.effects(m).squares() & to_explain).is_empty() {
+                continue;
+            }
             line.push(m);
             found.push(line.clone());
             line.pop();
@@ -113,9 +149,8 @@ fn search(
         if (squares & mask).any() {
             continue;
         }
-        // With no ply to spare for a second touch, each must mend something.
         let mends = (squares & open).any();
-        if !mends && depth <= 2 {
+        if (squares & to_explain).is_empty() || (!mends && depth <= 2) {
             continue;
         }
         line.push(m);
@@ -123,6 +158,7 @@ fn search(
             &position.play(m),
             picture,
             mask,
+            to_explain,
             depth - 1,
             limit,
             budget,
@@ -282,6 +318,28 @@ mod tests {
         let fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1";
         let shown = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R";
         assert_eq!(found(fen, shown, 3), ["b8c6 g1f3 e7e5", "e7e5 g1f3 b8c6"]);
+    }
+
+    /// No detour of the other side's men makes a legal line of an irregular move.
+    #[test]
+    fn irregular_moves_are_no_gaps() {
+        let table = [
+            // A bishop over a knight's square that it cannot reach in one.
+            (
+                "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2",
+                "rnbqkbnr/pppp1ppp/8/4p3/4P3/5B2/PPPP1PPP/RNBQK1NR",
+            ),
+            // White moves twice.
+            (
+                "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1",
+                "rnbqkbnr/pppppppp/8/8/3PP3/8/PPP2PPP/RNBQKBNR",
+            ),
+        ];
+        for (fen, shown) in table {
+            for depth in 2..=4 {
+                assert_eq!(found(fen, shown, depth), Vec::<String>::new(), "{shown}");
+            }
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::board::{Contents, Picture};
 use crate::game::Line;
 use crate::laws::illegal::Attempt;
 use crate::laws::position::Position;
-use crate::publish::{AlertKind, CloseReason, CompletedBy, CorrectionReason, IllegalReason};
+use crate::publish::{AlertKind, CloseReason, CompletedBy, CorrectionReason, Doubt, IllegalReason};
 use shakmaty::{Bitboard, Color, Move, Role, Square};
 use std::collections::VecDeque;
 
@@ -105,6 +105,10 @@ pub enum Observation {
     PressWithoutMove {
         side: Color,
     },
+    /// This side's clock was pressed over a move of the other side: the clock may stand the wrong way round.
+    WrongSidePressed {
+        side: Color,
+    },
     /// Something that no legal play explains has begun, or become louder.
     Fault(Fault),
     FaultClosed {
@@ -131,6 +135,20 @@ pub struct Seen {
     pub mv: Move,
     pub after: Position,
     pub at: Millis,
+    /// What the board did not show of it.
+    pub doubt: Option<Doubt>,
+}
+
+impl Seen {
+    /// `mv`, played from `before`.
+    pub fn new(before: &Position, mv: Move, at: Millis) -> Seen {
+        Seen {
+            mv,
+            after: before.play(mv),
+            at,
+            doubt: None,
+        }
+    }
 }
 
 /// A placement that no legal play explains.
@@ -139,6 +157,8 @@ pub struct Fault {
     pub id: u32,
     pub kind: AlertKind,
     pub squares: Bitboard,
+    /// The squares of what was played over it: they too must be put back before it is restored.
+    pub over: Bitboard,
     /// Whose deed it was, where that can be told.
     pub side: Option<Color>,
     pub reason: Option<IllegalReason>,
@@ -159,6 +179,9 @@ pub enum Level {
     /// Pressed over, and a second look at the board agrees.
     Confirmed,
 }
+
+/// A board that differs on more squares is being cleared or set up; no accident looks like that.
+const CLEARED: usize = 20;
 
 /// The machine; see the module's page.
 #[derive(Debug, Clone)]
@@ -369,7 +392,9 @@ impl Sensing {
         self.frozen_since = None;
         self.lift_over_fault = None;
         self.sign_told = false;
-        self.searched = true;
+        // It has stood still once it has stood still in this game.
+        self.last_change = now;
+        self.searched = false;
         self.grace_passed = true;
         self.sign = None;
         self.watch_kings(now);
@@ -573,11 +598,7 @@ impl Sensing {
             let found = explain::moves_to(tip, &self.picture, differing, mask);
             if let Some(m) = self.sole(&found) {
                 if self.may_play(tip, m) {
-                    let next = Seen {
-                        mv: m,
-                        after: tip.play(m),
-                        at: now,
-                    };
+                    let next = Seen::new(tip, m, now);
                     self.arrived_by(vec![next], now, cx);
                     return true;
                 }
@@ -604,11 +625,7 @@ impl Sensing {
                 if let Some(m) = self.sole(&found)
                     && self.may_play(before, m)
                 {
-                    let next = Seen {
-                        mv: m,
-                        after: before.play(m),
-                        at: now,
-                    };
+                    let next = Seen::new(before, m, now);
                     self.otherwise(n - 1, vec![next], now, cx);
                     return true;
                 }
@@ -788,7 +805,12 @@ impl Sensing {
         if explain::is_in_progress(tip, &self.picture, differing) {
             return;
         }
-        for depth in 2..=4 {
+        let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
+            0
+        } else {
+            4
+        };
+        for depth in 2..=deepest {
             let found = explain::lines_to(tip, &self.picture, mask, depth, 16);
             if !found.is_empty() {
                 let (tip, keep) = (tip.clone(), view.len());
@@ -806,13 +828,89 @@ impl Sensing {
                 }
             }
         }
+        self.search_answered(now, cx);
+    }
+
+    /// Looks for a move that was answered before it was finished, or though it is none.
+    fn search_answered(&mut self, now: Millis, cx: &Context<'_>) {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let keep = view.len();
+        if let Some((moves, fault)) = self.answered_unfinished(tip, now) {
+            self.flush();
+            self.tell_moves(keep, moves, CorrectionReason::MovedOn);
+            let known = self
+                .faults
+                .iter()
+                .any(|known| (fault.squares & !known.squares).is_empty());
+            if !known {
+                self.raise(fault);
+            }
+            return;
+        }
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        if let Some(fault) = self.answered_irregular_move(tip, open) {
+            self.raise(fault);
+        }
+    }
+
+    /// Castling, promotion or en passant that the opponent answered while part of it was still to do: both are recorded, and what
+    /// is left to do is the fault.
+    fn answered_unfinished(&self, tip: &Position, now: Millis) -> Option<(Vec<Seen>, Fault)> {
+        let differing = self.picture.differing(tip.board());
+        if differing.count() < 3 || differing.count() > 8 {
+            return None;
+        }
+        let us = tip.turn();
+        let unfinished = |m: &Move| {
+            matches!(m, Move::Castle { .. } | Move::EnPassant { .. })
+                || m.promotion() == Some(Role::Queen)
+        };
+        for m in tip.moves().into_iter().filter(unfinished) {
+            let mut first = Seen::new(tip, m, now);
+            let wrong = self.picture.differing(first.after.board());
+            let left = wrong & tip.effects(m).squares();
+            let old_or_pawn = |square: Square| {
+                self.picture.at(square).is_some_and(|contents| {
+                    let waits = m.promotion().is_some() && square == m.to();
+                    contents.is_empty()
+                        || contents.agrees(tip.board().piece_at(square))
+                        || (waits && contents.agrees(Some(Role::Pawn.of(us))))
+                })
+            };
+            let arrived = match m {
+                Move::Castle { king, rook } => {
+                    let side = shakmaty::CastlingSide::from_king_side(king < rook);
+                    !left.contains(king) && !left.contains(side.king_to(us))
+                }
+                Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
+                m => m.from().is_some_and(|from| !left.contains(from)),
+            };
+            if left.is_empty() || !arrived || !left.into_iter().all(old_or_pawn) {
+                continue;
+            }
+            if let [reply] = explain::moves_to(&first.after, &self.picture, wrong, left).as_slice()
+            {
+                if m.promotion().is_some() {
+                    first.doubt = Some(Doubt::PromotionUnseen);
+                }
+                let second = Seen::new(&first.after, *reply, now);
+                return Some((vec![first, second], unfinished_fault(m, left, us, now)));
+            }
+        }
+        None
     }
 
     /// A position of the game so far, or one move from one, that the board shows on every square.
     fn older(&self, view: &View<'_>, now: Millis, cx: &Context<'_>) -> Option<(usize, Vec<Seen>)> {
         let n = view.len();
         // Without a clock nobody can tell a long takeback from analysis.
-        let deepest = if cx.has_clock { 0 } else { n.saturating_sub(2) };
+        // And the start, from further away, is the next game's array and no takeback.
+        let deepest = if cx.has_clock && n > 2 {
+            1
+        } else {
+            n.saturating_sub(2)
+        };
         for keep in (deepest..n).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
@@ -821,14 +919,7 @@ impl Sensing {
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
             if let Some(m) = self.sole(&found) {
-                return Some((
-                    keep,
-                    vec![Seen {
-                        mv: m,
-                        after: position.play(m),
-                        at: now,
-                    }],
-                ));
+                return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
         None
@@ -880,12 +971,9 @@ impl Sensing {
         let mut position = from.clone();
         line.iter()
             .map(|m| {
-                position = position.play(*m);
-                Seen {
-                    mv: *m,
-                    after: position.clone(),
-                    at: now,
-                }
+                let seen = Seen::new(&position, *m, now);
+                position = seen.after.clone();
+                seen
             })
             .collect()
     }
@@ -1062,16 +1150,11 @@ impl Sensing {
         if !self.searched && now >= self.quiet_at() {
             self.search(now, cx);
         }
-        let pending = self
-            .tentative
-            .as_ref()
-            .is_some_and(|tentative| tentative.shown || !tentative.moves.is_empty());
         let side = press.side;
-        let mover_of_last =
-            |view: &View<'_>| (!view.is_empty()).then(|| view.position(view.len() - 1).turn());
+        let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());
         let view = View::new(cx.line, self.tentative.as_ref());
-        let must_be_told = pending && (mover_of_last(&view) == Some(side) || view.moves.is_empty());
-        if self.observations.len() == told && must_be_told {
+        let his_is_pending = !view.moves.is_empty() && mover(&view, view.len()) == Some(side);
+        if self.observations.len() == told && his_is_pending {
             self.flush();
         }
         if self.observations.len() > told {
@@ -1080,33 +1163,56 @@ impl Sensing {
         }
         let view = View::new(cx.line, self.tentative.as_ref());
         let n = view.len();
-        let mover = mover_of_last(&view);
-        if mover == Some(side) {
-            if !self.is_completed(n, cx) {
-                self.observations.push_back(Observation::Completed {
-                    side,
-                    by: CompletedBy::Press,
-                });
-            }
+        // His last move: the last of all, or answered already without the press.
+        let his = if mover(&view, n) == Some(side) {
+            n
         } else {
+            n.saturating_sub(1)
+        };
+        let open_move = his > 0 && his <= view.keep && !self.is_completed(his, cx);
+        if open_move {
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+        } else if mover(&view, n) != Some(side) {
+            if self
+                .tentative
+                .as_ref()
+                .is_some_and(|tentative| tentative.moves.is_empty())
+            {
+                // A move is being taken back; there is nothing to judge yet.
+                return;
+            }
             let tip = view.tip();
+            let his_turn = tip.turn() == side;
             let mut open = self.picture.differing(tip.board()) & !self.mask(&view);
             let adjusting = open & tip.board().by_color(!side);
             if explain::only_hands(tip, &self.picture, open) && adjusting.count() <= 1 {
                 // The opponent's hand is no part of this press.
                 open &= !adjusting;
             }
+            let quiet = self.sign.is_none() && self.frozen_since.is_none();
             if open.is_empty() {
                 let own_fault = self
                     .faults
                     .iter()
                     .any(|fault| fault.side.is_none_or(|of| of == side));
-                let his_turn = view.tip().turn() == side;
-                if his_turn && !own_fault && self.sign.is_none() && self.frozen_since.is_none() {
-                    self.observations
-                        .push_back(Observation::PressWithoutMove { side });
+                if his_turn && !own_fault && quiet {
+                    if n > 0 && !self.is_completed(n, cx) {
+                        // The opponent has moved and not pressed, so that this clock cannot have run for him.
+                        self.observations
+                            .push_back(Observation::WrongSidePressed { side });
+                    } else if self.has_second_look(now, press, cx) {
+                        self.observations
+                            .push_back(Observation::PressWithoutMove { side });
+                    } else {
+                        return;
+                    }
                 }
-            } else if let Some((m, left)) = explain::unfinished(tip, &self.picture, open) {
+            } else if let Some((m, left)) =
+                explain::unfinished(tip, &self.picture, open).filter(|_| his_turn && quiet)
+            {
                 let tip = tip.clone();
                 if self.has_second_look(now, press, cx) {
                     self.press_over_unfinished(now, &tip, m, left, side, cx);
@@ -1114,6 +1220,7 @@ impl Sensing {
                 return;
             }
         }
+
         if self.sign.is_some() || self.frozen_since.is_some() {
             return;
         }
@@ -1165,50 +1272,31 @@ impl Sensing {
         side: Color,
         cx: &Context<'_>,
     ) {
-        let kind = match m {
-            Move::Castle { .. } => AlertKind::CastlingUnfinished,
-            Move::EnPassant { .. } => AlertKind::Displaced,
-            _ => AlertKind::PromotionUnfinished,
-        };
-        if kind != AlertKind::PromotionUnfinished {
+        let fault = unfinished_fault(m, left, side, now);
+        if fault.kind != AlertKind::PromotionUnfinished {
             // What he played is plain; what is left to do is set aside.
             let keep = View::new(cx.line, self.tentative.as_ref()).len();
             self.flush();
-            let seen = Seen {
-                mv: m,
-                after: tip.play(m),
-                at: now,
-            };
-            self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
+            self.tell_moves(
+                keep,
+                vec![Seen::new(tip, m, now)],
+                CorrectionReason::MovedOn,
+            );
             self.observations.push_back(Observation::Completed {
                 side,
                 by: CompletedBy::Press,
             });
         }
-        let reason =
-            (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank);
-        let shadow = Vec::new();
-        self.raise(Fault {
-            id: 0,
-            kind,
-            squares: left,
-            side: Some(side),
-            reason,
-            uci: None,
-            level: Level::Told,
-            since: now,
-            shadow,
-        });
+        self.raise(fault);
     }
 
     // --- faults ---
 
     /// Squares set aside: those of standing faults that still differ.
     fn mask(&self, view: &View<'_>) -> Bitboard {
-        let squares = self
-            .faults
-            .iter()
-            .fold(Bitboard::EMPTY, |all, fault| all | fault.squares);
+        let squares = self.faults.iter().fold(Bitboard::EMPTY, |all, fault| {
+            all | fault.squares | fault.over
+        });
         if squares.is_empty() {
             squares
         } else {
@@ -1257,7 +1345,7 @@ impl Sensing {
         let tip = view.tip();
         let mask = self.mask(&view);
         let open = self.picture.differing(tip.board()) & !mask;
-        if self.is_patient(&view, open, cx) {
+        if open.count() > CLEARED || self.is_patient(&view, open, cx) {
             return None;
         }
         // One deed that the board shows whole is that deed, even if half of it would be a legal move.
@@ -1284,15 +1372,7 @@ impl Sensing {
         let (seen, position, open) = match moved {
             Some((m, rest)) if rest.any() => {
                 let after = tip.play(m);
-                (
-                    Some(Seen {
-                        mv: m,
-                        after: after.clone(),
-                        at: self.last_change,
-                    }),
-                    after,
-                    rest,
-                )
+                (Some(Seen::new(tip, m, self.last_change)), after, rest)
             }
             _ => (None, tip.clone(), open),
         };
@@ -1328,12 +1408,10 @@ impl Sensing {
                 if let [reply] =
                     explain::moves_to(&after, &self.picture, differing, Bitboard::EMPTY).as_slice()
                 {
-                    fault.shadow.push(Seen {
-                        mv: *reply,
-                        after: after.play(*reply),
-                        at: self.last_change,
-                    });
-                    fault.squares = open;
+                    fault
+                        .shadow
+                        .push(Seen::new(&after, *reply, self.last_change));
+                    fault.over = open & !fault.squares;
                     fault.level = Level::Told;
                     return Some(fault);
                 }
@@ -1348,6 +1426,7 @@ impl Sensing {
             id: 0,
             kind: AlertKind::Displaced,
             squares: open,
+            over: Bitboard::EMPTY,
             side: None,
             reason: None,
             uci: None,
@@ -1370,12 +1449,7 @@ impl Sensing {
                 .as_move(position)
                 .filter(|_| fault.kind == AlertKind::IllegalMove)
             {
-                let after = position.play(m);
-                fault.shadow = vec![Seen {
-                    mv: m,
-                    after,
-                    at: self.last_change,
-                }];
+                fault.shadow = vec![Seen::new(position, m, self.last_change)];
             }
         }
         fault
@@ -1497,7 +1571,7 @@ impl Sensing {
         let (over, open): (Vec<Fault>, Vec<Fault>) = self
             .faults
             .drain(..)
-            .partition(|fault| (fault.squares & differing).is_empty());
+            .partition(|fault| ((fault.squares | fault.over) & differing).is_empty());
         self.faults = open;
         for fault in over {
             self.observations.push_back(Observation::FaultClosed {
@@ -1542,14 +1616,10 @@ impl Sensing {
             }
             let found = explain::moves_to(&last.after, &self.picture, differing, Bitboard::EMPTY);
             if let [m] = found.as_slice() {
-                let seen = Seen {
-                    mv: *m,
-                    after: last.after.play(*m),
-                    at: now,
-                };
+                let seen = Seen::new(&last.after, *m, now);
                 let fault = &mut self.faults[index];
                 fault.shadow.push(seen);
-                fault.squares |= differing;
+                fault.over |= differing;
                 // The reply is the last moment: it was not stopped at the press, or there is no clock to press.
                 fault.level = fault.level.max(Level::Told);
                 let fault = fault.clone();
@@ -1689,6 +1759,27 @@ impl Sensing {
     }
 }
 
+/// What is left to do of a move that was pressed or answered too early.
+fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Millis) -> Fault {
+    let kind = match m {
+        Move::Castle { .. } => AlertKind::CastlingUnfinished,
+        Move::EnPassant { .. } => AlertKind::Displaced,
+        _ => AlertKind::PromotionUnfinished,
+    };
+    Fault {
+        id: 0,
+        kind,
+        squares: left,
+        over: Bitboard::EMPTY,
+        side: Some(side),
+        reason: (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank),
+        uci: None,
+        level: Level::Told,
+        since,
+        shadow: Vec::new(),
+    }
+}
+
 /// What each kind of fault can become at its loudest: only an irregular move is confirmed.
 fn cap(kind: AlertKind, level: Level) -> Level {
     match kind {
@@ -1737,10 +1828,6 @@ impl<'a> View<'a> {
 
     fn len(&self) -> usize {
         self.keep + self.moves.len()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn position(&self, plies: usize) -> &'a Position {

@@ -79,7 +79,7 @@ impl Table {
                 })
                 .unwrap_or_default();
             self.event(EventKind::Command {
-                id: command.id.clone(),
+                command: command.id.clone(),
                 by: command.by.clone(),
                 verb,
             });
@@ -274,9 +274,11 @@ impl Table {
         }
         if game.armed
             && game.ended_at.is_none()
-            && (same_game || (!running && arm.fen == game.arm.fen))
+            && (same_game
+                || (!running && arm.fen == game.arm.fen)
+                || (arm.adopt && game.arm.game.is_none()))
         {
-            // The same game: names and numbers may have been put right.
+            // The same game: names and numbers come late, or have been put right. What was told keeps its id.
             game.arm = arm.clone();
             if let Some(id) = arm.game.clone().filter(|_| !running) {
                 game.id = id;
@@ -335,15 +337,15 @@ impl Table {
             Some(ply) if ply >= 1 && ply as usize <= len + 1 => ply as usize - 1,
             Some(_) => return Err(format!("ply must be 1 to {}", len + 1)),
         };
-        let position = game.line.position(keep);
+        let position = game.line.position(keep).clone();
         let mv = position
             .parse_move(text, false)
             .map_err(|error| error.to_string())?;
-        let after = position.play(mv);
+
         let at = self.now;
         self.moved(
             keep,
-            vec![crate::sensing::Seen { mv, after, at }],
+            vec![crate::sensing::Seen::new(&position, mv, at)],
             CorrectionReason::Command,
             Vec::new(),
         );
@@ -431,8 +433,8 @@ impl Table {
                 let mv = tip
                     .parse_move(uci, true)
                     .map_err(|error| error.to_string())?;
-                let after = tip.play(mv);
-                (None, vec![crate::sensing::Seen { mv, after, at: now }])
+
+                (None, vec![crate::sensing::Seen::new(&tip, mv, now)])
             }
             (None, None) => {
                 return Err("no irregular move stands on the board; name it as uci".into());
@@ -519,7 +521,7 @@ impl Table {
             reason,
         });
         self.changed();
-        self.publish_game();
+        self.publish_record();
         self.publish_archive();
     }
 }

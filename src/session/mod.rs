@@ -174,7 +174,6 @@ struct Array {
     since: Option<Millis>,
     /// It stood long enough that a legal first move begins a game.
     ripe: bool,
-    opened: bool,
 }
 
 impl Session {
@@ -186,14 +185,20 @@ impl Session {
         }
     }
 
-    /// The session that these entries made; what it published is not published again.
-    pub fn restore(settings: Settings, entries: &[Entry], now: Millis) -> Session {
-        let begun = entries.first().map_or(now, |entry| entry.at.min(now));
+    /// The session that these entries made. Until `told_until` it had run and told what followed, timers included, and does not tell
+    /// it again; what fell due later is told when time is next handed in. Who is not sure passes the time of the last entry: a twin
+    /// of what was told carries the same id.
+    pub fn restore(settings: Settings, entries: &[Entry], told_until: Millis) -> Session {
+        let begun = entries
+            .first()
+            .map_or(told_until, |entry| entry.at.min(told_until));
         let mut session = Session::new(settings, begun);
         for entry in entries {
             session.table.apply(entry);
             session.table.forget_output();
         }
+        session.table.run_until(told_until);
+        session.table.forget_output();
         session
     }
 
@@ -501,15 +506,29 @@ impl Table {
     fn context(&self) -> Context<'_> {
         static NO_LINE: std::sync::LazyLock<Line> =
             std::sync::LazyLock::new(|| Line::new(Position::initial()));
-        context(&self.settings, self.game.as_ref(), &self.clock, &NO_LINE)
+        // The next game's array is nothing that the last game's record could explain.
+        let array = self.stands_as_array();
+        context(
+            &self.settings,
+            self.game.as_ref().filter(|_| !array),
+            &self.clock,
+            &NO_LINE,
+        )
     }
 
     fn sensing(&mut self) -> (&mut Sensing, Context<'_>) {
         static NO_LINE: std::sync::LazyLock<Line> =
             std::sync::LazyLock::new(|| Line::new(Position::initial()));
+        // The next game's array is nothing that the last game's record could explain.
+        let array = self.stands_as_array();
         (
             &mut self.sensing,
-            context(&self.settings, self.game.as_ref(), &self.clock, &NO_LINE),
+            context(
+                &self.settings,
+                self.game.as_ref().filter(|_| !array),
+                &self.clock,
+                &NO_LINE,
+            ),
         )
     }
 
@@ -534,6 +553,12 @@ impl Table {
             .collect();
         for (square, contents) in &changes {
             self.raw.set(*square, *contents);
+        }
+        if let Some(token) = changes.iter().find_map(|(_, contents)| match contents {
+            Contents::Token(token) => Some(*token),
+            _ => None,
+        }) {
+            self.token_placed(token.result());
         }
         self.setup_still_since = self.now;
         self.setup_judged = false;

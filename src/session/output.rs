@@ -119,16 +119,29 @@ impl Table {
 
     /// What has changed since the last publication goes out: after the events, the record and its PGN.
     pub(super) fn publish_changes(&mut self) {
+        self.publish_record();
+        self.publish_status();
+    }
+
+    /// The record as it is now, if it has changed: one step of `rev` for all that came of one cause.
+    pub(super) fn publish_record(&mut self) {
         if std::mem::take(&mut self.game_changed) {
             if let Some(game) = &mut self.game {
                 game.rev += 1;
             }
             self.publish_game();
+            // What stood on the board already may agree with the record only now.
+            if self.is_at_rest() && self.told_position.is_some() {
+                self.publish_position();
+            }
         }
-        self.publish_status();
     }
 
-    pub(super) fn publish_game(&mut self) {
+    fn is_at_rest(&self) -> bool {
+        self.now >= self.sensing.last_change() + self.settings.timing.settle
+    }
+
+    fn publish_game(&mut self) {
         let Some(payload) = self
             .game_payload()
             .filter(|_| self.game.as_ref().is_some_and(|game| game.armed))
@@ -148,7 +161,6 @@ impl Table {
             },
             body: Body::Text(pgn),
         });
-        self.game_changed = false;
     }
 
     pub(super) fn publish_archive(&mut self) {
@@ -237,7 +249,7 @@ impl Table {
             envelope: self.envelope(),
             table: self.table_name(),
             placement,
-            stable: self.now >= self.sensing.last_change() + self.settings.timing.settle,
+            stable: self.is_at_rest(),
             in_sync: self.sensing.is_in_sync() && differing.is_empty(),
             differing: names(differing),
             live,
@@ -406,9 +418,7 @@ impl Table {
         self.told_position = None;
         self.told_clock = None;
         self.told_status = None;
-        let changed = self.game_changed;
         self.publish_game();
-        self.game_changed = changed;
         self.publish_position();
         self.publish_clock();
         self.publish_status();
@@ -636,6 +646,7 @@ pub(super) fn observed(observation: &Observation) -> String {
         }
         Observation::Completed { side, by } => format!("completed {side} by {by:?}"),
         Observation::PressWithoutMove { side } => format!("press without move {side}"),
+        Observation::WrongSidePressed { side } => format!("wrong side pressed {side}"),
         Observation::Fault(fault) => {
             format!(
                 "fault {} {:?} {:?} {}",

@@ -50,6 +50,8 @@ pub(super) struct Game {
     /// The record before a king stepped into the centre, and where to: it may be the result sign that begins.
     before_king_step: Option<(Line, Square)>,
     flags: [bool; 2],
+    /// How often each flag fell: the first fall ends the first period.
+    falls: [usize; 2],
     /// Left aside by sensing when nobody answered within the time for tables without a clock.
     quiet_since: Option<Millis>,
     /// A game that is joined from a position: castling and en passant before it are unknown.
@@ -67,6 +69,11 @@ impl Game {
         self.ready && self.ended_at.is_none()
     }
 
+    /// Whether a move was made in this game, be it before the position that the record begins with.
+    fn was_played(&self) -> bool {
+        !self.line.is_empty() || (self.ready && (self.joined || plies_before(&self.line.start) > 0))
+    }
+
     pub fn phase(&self) -> Phase {
         if self.ended_at.is_some() {
             Phase::Ended
@@ -80,6 +87,14 @@ impl Game {
             Phase::Ready
         }
     }
+}
+
+/// The plies before a position, as its move number counts them.
+fn plies_before(position: &Position) -> u32 {
+    let setup = position.setup();
+    (u32::from(setup.fullmoves) - 1)
+        .saturating_mul(2)
+        .saturating_add(setup.turn.fold_wb(0, 1))
 }
 
 fn slot(color: Color) -> usize {
@@ -144,13 +159,11 @@ impl Table {
             pressed: [None; 2],
             before_king_step: None,
             flags: [false; 2],
+            falls: [0; 2],
             quiet_since: None,
             joined: false,
         });
-        self.array = Array {
-            opened: true,
-            ..Array::default()
-        };
+        self.array = Array::default();
         self.setup_judged = false;
         let now = self.now;
         if self.orientation_setting == OrientationSetting::Auto {
@@ -168,12 +181,6 @@ impl Table {
         self.show_clock_times();
         self.find_ready();
         self.changed();
-        // A clock that already runs when the game is opened runs for this game.
-        if self.clock.is_running()
-            && let Some(wing) = self.clock.to_move()
-        {
-            self.clock_started(wing);
-        }
     }
 
     /// Short, unique for the stream, and fit for a topic level.
@@ -213,6 +220,12 @@ impl Table {
             sensing.follow(now, false, &cx);
             self.close_alert(Source::Setup, CloseReason::Restored);
             self.changed();
+            // A clock that runs already runs for this game.
+            if self.clock.is_running()
+                && let Some(wing) = self.clock.to_move()
+            {
+                self.clock_started(wing);
+            }
         } else if game.ready && !game.has_clock && differing.count() > 8 {
             // The men are being set up anew; this is no play.
             game.ready = false;
@@ -281,7 +294,6 @@ impl Table {
                 self.array = Array {
                     since: Some(self.now),
                     ripe: false,
-                    opened: self.array.opened,
                 };
             }
             return;
@@ -304,18 +316,14 @@ impl Table {
                     self.begin_anew();
                     self.orientation = Some(orientation);
                     let now = self.now;
-                    let after = start.play(*m);
+
                     if let Some(game) = &mut self.game {
                         game.ready = true;
                     }
                     self.sensing.restart(picture, now);
                     self.moved(
                         0,
-                        vec![Seen {
-                            mv: *m,
-                            after,
-                            at: now,
-                        }],
+                        vec![Seen::new(&start, *m, now)],
                         CorrectionReason::Reread,
                         Vec::new(),
                     );
@@ -328,6 +336,11 @@ impl Table {
                 self.array.ripe = false;
             }
         }
+    }
+
+    /// Whether the next game's array stands on the board while the last game is still open.
+    pub(super) fn stands_as_array(&self) -> bool {
+        self.array.since.is_some() && self.may_open()
     }
 
     /// Whether an array on the board would be a new game: none is open, or the one that is has moves that an array does not explain
@@ -525,6 +538,7 @@ impl Table {
                 }
             }
             Observation::PressWithoutMove { side } => self.tell_press_without_move(side),
+            Observation::WrongSidePressed { side } => self.tell_clock_sides(side),
             Observation::Fault(fault) => self.tell_fault(&fault),
             Observation::FaultClosed { id, why } => self.close_alert(Source::Fault(id), why),
             Observation::Sync { in_sync } => {
@@ -597,6 +611,7 @@ impl Table {
             } else if gap > 2 {
                 ply.doubt = Some(Doubt::Gap);
             }
+            ply.doubt = seen.doubt.or(ply.doubt);
             game.started_at.get_or_insert(seen.at);
             game.last_move_at = Some(seen.at);
             game.line.plies.push(ply);
@@ -733,7 +748,7 @@ impl Table {
             CloseReason::Ended,
         );
         self.changed();
-        self.publish_game();
+        self.publish_record();
         self.publish_archive();
         self.publish_position();
     }
@@ -754,16 +769,30 @@ impl Table {
         }
     }
 
+    /// A result token was put on the board (case A15): somebody says how the game ended.
+    pub(super) fn token_placed(&mut self, result: &'static str) {
+        let open = self
+            .game
+            .as_ref()
+            .is_some_and(|game| game.ended_at.is_none() && !game.line.is_empty());
+        if open {
+            self.event(EventKind::ResultProposed {
+                result: result.to_owned(),
+                by: ResultBy::Board,
+            });
+            self.set_proposed(result, ResultBy::Board);
+        }
+    }
+
     /// Both kings stand in the centre.
     fn result_sign(&mut self, result: &'static str) {
         let propose = self.settings.kings == ResultByKings::Propose;
         let running = self.clock.is_running();
         let Some(game) = &mut self.game else { return };
-        if game.line.is_empty() && game.before_king_step.is_none() {
+        if !game.was_played() && game.before_king_step.is_none() {
             return;
         }
-        if let Some(ended) = game.ended_at {
-            let _ = ended;
+        if game.ended_at.is_some() {
             let by_kings = game.result_by == Some(ResultBy::Kings);
             if game.result == result {
                 return;
@@ -796,10 +825,9 @@ impl Table {
             }
             self.changed();
         }
-        let Some(game) = &self.game else { return };
-        if game.line.is_empty() {
+        let Some(game) = self.game.as_ref().filter(|game| game.was_played()) else {
             return;
-        }
+        };
         let loser = match result {
             "1-0" => Some(Color::Black),
             "0-1" => Some(Color::White),
@@ -816,7 +844,7 @@ impl Table {
                 result: result.to_owned(),
                 by: ResultBy::Kings,
             });
-            self.set_proposed(result);
+            self.set_proposed(result, ResultBy::Kings);
         } else {
             self.end_game(
                 result,
@@ -840,14 +868,14 @@ impl Table {
             reason: Some("the kings were placed anew".into()),
         });
         self.changed();
-        self.publish_game();
+        self.publish_record();
         self.publish_archive();
     }
 
-    fn set_proposed(&mut self, result: &str) {
+    fn set_proposed(&mut self, result: &str, by: ResultBy) {
         if let Some(game) = &mut self.game {
             game.result = result.to_owned();
-            game.result_by = Some(ResultBy::Kings);
+            game.result_by = Some(by);
             game.result_state = Some(ResultState::Proposed);
         }
         self.changed();
@@ -863,7 +891,7 @@ impl Table {
             .as_ref()
             .is_some_and(|game| game.ended_at.is_none())
         {
-            self.set_proposed(result);
+            self.set_proposed(result, ResultBy::Kings);
         }
         let notice = Notice::new(
             AlertKind::ResultMismatch,
@@ -937,7 +965,25 @@ impl Table {
         self.raise(Source::Fault(fault.id), notice);
     }
 
+    /// The clock that ran is not that of the player who moved (case L1); it is told, and never put right in silence.
+    fn tell_clock_sides(&mut self, side: Color) {
+        if !self.clock.is_attached() {
+            return;
+        }
+        let mut notice = Notice::new(
+            AlertKind::ClockSides,
+            Audience::Operator,
+            Severity::Info,
+            "moved on the other side's time. Does the clock stand the wrong way round?",
+        );
+        notice.side = Some(!side);
+        self.raise(Source::ClockSides, notice);
+    }
+
     fn tell_press_without_move(&mut self, side: Color) {
+        if self.link != Link::Ok {
+            return;
+        }
         // Article 6.2.3 wants the clock pressed after a move; the first start, a resume and a press after the reply are none of this.
         let mut notice = Notice::new(
             AlertKind::PressWithoutMove,
@@ -1121,16 +1167,15 @@ impl Table {
             return;
         }
         game.flags[slot(side)] = true;
+        let period = game.falls[slot(side)];
+        game.falls[slot(side)] += 1;
         let both = game.flags == [true; 2];
         self.event(EventKind::Flag {
             side: Side::from(side),
         });
-        let plies = self
-            .line()
-            .plies
-            .iter()
-            .filter(|ply| ply.by.is_some())
-            .count() as u32;
+        let line = self.line();
+        let completed = line.plies.iter().filter(|ply| ply.by.is_some()).count();
+        let plies = plies_before(&line.start).saturating_add(completed as u32);
         let completed = match side {
             Color::White => plies.div_ceil(2),
             Color::Black => plies / 2,
@@ -1140,10 +1185,9 @@ impl Table {
             .as_ref()
             .and_then(|game| game.time_control.clone());
         let control = control.and_then(|text| text.parse::<clock::control::TimeControl>().ok());
-        // The first period whose moves are not all played is the one that this flag ends.
         let required = control
             .as_ref()
-            .and_then(|control| required_moves(control, completed));
+            .and_then(|control| control.moves_by_end_of(period));
         let (severity, says) = match required {
             Some(required) if completed >= required => (
                 Severity::Info,
@@ -1247,22 +1291,6 @@ impl Table {
 /// The clock of a side as the record of the game has it.
 fn game_clock(game: &Game, color: Color) -> Option<u64> {
     color.fold_wb(game.white_clock_ms, game.black_clock_ms)
-}
-
-/// How many moves a side must have completed when its flag falls, having completed `completed`.
-fn required_moves(control: &clock::control::TimeControl, completed: u32) -> Option<u32> {
-    if control.periods().is_empty() {
-        return None;
-    }
-    let (index, _) = control.period_after(completed)?;
-    // A flag that falls early in a period ended the one before it.
-    match index
-        .checked_sub(1)
-        .and_then(|before| control.moves_by_end_of(before))
-    {
-        Some(before) if completed <= before + 1 => Some(before),
-        _ => control.moves_by_end_of(index),
-    }
 }
 
 /// A king that steps into the centre may be on its way to the result sign.
