@@ -624,6 +624,7 @@ impl Sensing {
                 let found = explain::moves_to(before, &self.picture, differing, none);
                 if let Some(m) = self.sole(&found)
                     && self.may_play(before, m)
+                    && (m.is_castle() || self.may_move_on(tip))
                 {
                     let next = Seen::new(before, m, now);
                     self.otherwise(n - 1, vec![next], now, cx);
@@ -996,6 +997,17 @@ impl Sensing {
             .iter()
             .filter(|(_, man)| man.is_none())
             .any(|(square, _)| self.changed[square.to_usize()].0 < stopped)
+    }
+
+    /// While the record is frozen a man that has arrived goes on only if it was lifted again before the stop. The square that it came
+    /// from tells nothing: it has been empty since the move.
+    fn may_move_on(&self, tip: &Position) -> bool {
+        let Some(stopped) = self.frozen_since else {
+            return true;
+        };
+        let left = self.picture.differing(tip.board()) & tip.board().occupied();
+        left.into_iter()
+            .all(|square| self.changed[square.to_usize()].0 < stopped)
     }
 
     /// How long a move is held before it is told: it may not be finished.
