@@ -94,6 +94,11 @@ struct How {
     /// Of a hundred moments, how many see a dump, and how many a restart.
     dumps: u8,
     restarts: u8,
+    /// And how many see a man adjusted, or a square misread for a moment.
+    adjusted: u8,
+    misread: u8,
+    /// How long the clock's message takes.
+    lag: u64,
     /// Bytes come in chunks that end anywhere.
     cut: bool,
     /// This update is lost, and a dump mends it at the end.
@@ -108,10 +113,19 @@ impl How {
             rotated: chance.u8(..3) == 0,
             press: [Press::Command, Press::Clock, Press::None][chance.usize(..3)],
             pressed_at_the_end: false,
-            pause: [(20, 60), (20, 1_000), (120, 120), (400, 1_000)][chance.usize(..4)],
+            pause: [
+                (20, 60),
+                (20, 1_000),
+                (120, 120),
+                (400, 1_000),
+                (1_000, 2_500),
+            ][chance.usize(..5)],
             stops: [100, 100, 50, 150][chance.usize(..4)],
             dumps: if chance.u8(..4) == 0 { 30 } else { 0 },
             restarts: if chance.u8(..3) == 0 { 25 } else { 0 },
+            adjusted: if chance.u8(..4) == 0 { 25 } else { 0 },
+            misread: if chance.u8(..4) == 0 { 25 } else { 0 },
+            lag: [0, 0, 300, 900][chance.usize(..4)],
             cut: chance.bool(),
             lost: None,
         };
@@ -210,7 +224,10 @@ impl How {
             tape.dump(chance);
         }
         match self.press {
-            Press::Clock => tape.clock(!side, true, chance),
+            Press::Clock => {
+                tape.now += self.lag;
+                tape.clock(!side, true, chance);
+            }
             Press::Command => {
                 let side = side.fold_wb("white", "black");
                 tape.line(&format!(
@@ -225,6 +242,12 @@ impl How {
     fn disturb(&self, tape: &mut Tape, chance: &mut Rng) {
         if chance.u8(..100) < self.restarts {
             tape.line("r");
+        }
+        if self.lost.is_none() && chance.u8(..100) < self.adjusted {
+            tape.adjust(chance);
+        }
+        if chance.u8(..100) < self.misread {
+            tape.misread(chance);
         }
         // A board that lost an update would show it in a dump.
         if self.lost.is_none() && chance.u8(..100) < self.dumps {
@@ -296,6 +319,31 @@ impl Tape {
             };
             self.bytes(message.encode(), chance);
         }
+    }
+
+    /// Somebody lifts a man and puts it back straighter.
+    fn adjust(&mut self, chance: &mut Rng) {
+        let men: Vec<Square> = self.board.occupied().into_iter().collect();
+        let Some(square) = chance.choice(men) else {
+            return;
+        };
+        let man = self.board.piece_at(square).map(Piece::char);
+        self.now += 30;
+        self.update(square, None, false, chance);
+        self.now += chance.u64(50..400);
+        self.update(square, man, false, chance);
+        self.now += 300;
+    }
+
+    /// A square reads another man for less than the settle time.
+    fn misread(&mut self, chance: &mut Rng) {
+        let square = Square::new(chance.u32(..64));
+        let man = self.board.piece_at(square).map(Piece::char);
+        let wrong = ['P', 'n', 'Q', 'r'][chance.usize(..4)];
+        self.now += 10;
+        self.update(square, Some(wrong), false, chance);
+        self.now += chance.u64(10..120);
+        self.update(square, man, false, chance);
     }
 
     /// An hour each. White's wing is the left one on a board that stands right (dgt.md 3.5).
