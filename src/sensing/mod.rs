@@ -624,6 +624,7 @@ impl Sensing {
                 let found = explain::moves_to(before, &self.picture, differing, none);
                 if let Some(m) = self.sole(&found)
                     && self.may_play(before, m)
+                    && (m.is_castle() || self.may_move_on(tip))
                 {
                     let next = Seen::new(before, m, now);
                     self.otherwise(n - 1, vec![next], now, cx);
@@ -811,7 +812,9 @@ impl Sensing {
             4
         };
         for depth in 2..=deepest {
-            let found = explain::lines_to(tip, &self.picture, mask, depth, 16);
+            let since = view.seen_at(view.len());
+            let mut found = explain::lines_to(tip, &self.picture, mask, depth, 16);
+            found.retain(|line| self.may_have_passed(tip, line, since));
             if !found.is_empty() {
                 let (tip, keep) = (tip.clone(), view.len());
                 self.jumped(&tip, keep, found, now);
@@ -820,7 +823,9 @@ impl Sensing {
             let n = view.len();
             if n > 0 && !self.is_completed(n, cx) {
                 let before = view.position(n - 1);
-                let found = explain::lines_to(before, &self.picture, mask, depth, 2);
+                let since = view.seen_at(n - 1);
+                let mut found = explain::lines_to(before, &self.picture, mask, depth, 2);
+                found.retain(|line| self.may_have_passed(before, line, since));
                 if let [line] = found.as_slice() {
                     let moves = self.seen(before, line, now);
                     self.otherwise(n - 1, moves, now, cx);
@@ -829,6 +834,28 @@ impl Sensing {
             }
         }
         self.search_answered(now, cx);
+    }
+
+    /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
+    /// way. A look with many changes tells of others that nobody saw.
+    fn may_have_passed(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+        let differing = self.picture.differing(from.board());
+        if (differing & self.unordered).any() {
+            return true;
+        }
+        let mut position = from.clone();
+        let mut reached = Bitboard::EMPTY;
+        line.iter().all(|m| {
+            // A man that arrived and was taken again stood on a square that changed once.
+            let taken_again = line.len() > 2 && m.is_capture() && reached.contains(m.to());
+            reached.add(m.to());
+            let passed = position.effects(*m).squares() & !differing;
+            position = position.play(*m);
+            !taken_again
+                && passed
+                    .into_iter()
+                    .all(|square| self.changed[square.to_usize()].0 > since)
+        })
     }
 
     /// Looks for a move that was answered before it was finished, or though it is none.
@@ -996,6 +1023,17 @@ impl Sensing {
             .iter()
             .filter(|(_, man)| man.is_none())
             .any(|(square, _)| self.changed[square.to_usize()].0 < stopped)
+    }
+
+    /// While the record is frozen a man that has arrived goes on only if it was lifted again before the stop. The square that it came
+    /// from tells nothing: it has been empty since the move.
+    fn may_move_on(&self, tip: &Position) -> bool {
+        let Some(stopped) = self.frozen_since else {
+            return true;
+        };
+        let left = self.picture.differing(tip.board()) & tip.board().occupied();
+        left.into_iter()
+            .all(|square| self.changed[square.to_usize()].0 < stopped)
     }
 
     /// How long a move is held before it is told: it may not be finished.
@@ -1842,5 +1880,20 @@ impl<'a> View<'a> {
 
     fn tip(&self) -> &'a Position {
         self.position(self.len())
+    }
+
+    /// When the last of these plies was seen.
+    fn seen_at(&self, plies: usize) -> Millis {
+        match plies
+            .checked_sub(self.keep + 1)
+            .and_then(|index| self.moves.get(index))
+        {
+            Some(seen) => seen.at,
+            None => plies
+                .min(self.keep)
+                .checked_sub(1)
+                .and_then(|index| self.line.plies.get(index))
+                .map_or(0, |ply| ply.seen_at),
+        }
     }
 }

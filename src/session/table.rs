@@ -846,11 +846,13 @@ impl Table {
             });
             self.set_proposed(result, ResultBy::Kings);
         } else {
+            let on_time = loser.is_some_and(|loser| game.flags[slot(loser)]);
+            let termination = if on_time { "time forfeit" } else { "normal" };
             self.end_game(
                 result,
                 Some(ResultBy::Kings),
                 ResultState::Set,
-                Some("normal".into()),
+                Some(termination.into()),
                 None,
             );
         }

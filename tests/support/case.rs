@@ -194,8 +194,12 @@ impl Case {
 
     /// Runs the case; says what is wrong with what came of it.
     pub fn run(&self, press: Press) -> Result<(), String> {
-        let text = self.trace(press);
-        let trace = Trace::parse(&text).map_err(|error| error.to_string())?;
+        self.judge(&self.trace(press))
+    }
+
+    /// Runs the case as this trace has it.
+    pub fn judge(&self, text: &str) -> Result<(), String> {
+        let trace = Trace::parse(text).map_err(|error| error.to_string())?;
         let settings =
             replay::settings(&trace, Settings::new("1")).map_err(|error| error.to_string())?;
         let replayed = replay::replay(&trace, settings);

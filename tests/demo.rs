@@ -1,0 +1,207 @@
+//! The demo as people run it: the binary, its output, its end.
+#![cfg(feature = "demo")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The games take some 90 s; everything waits longer than it should on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(240);
+
+/// A command that is killed if its test ends before it does.
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// Everything temporary goes into `folder`.
+    fn start(folder: &Path, arguments: &[&str]) -> Running {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_jadoube"))
+            .arg("demo")
+            .args(arguments)
+            .current_dir(folder)
+            .env("TMPDIR", folder)
+            .env_remove("JADOUBE_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Running { child, stdout }
+    }
+
+    /// Reads until a line has `part` in it.
+    fn line_with(&mut self, part: &str) -> String {
+        loop {
+            let mut line = String::new();
+            let count = self.stdout.read_line(&mut line).unwrap();
+            assert!(
+                count > 0,
+                "it ended before it said {part:?}: {}",
+                self.errors()
+            );
+            if line.contains(part) {
+                return line.trim_end().to_owned();
+            }
+        }
+    }
+
+    /// The rest of standard output, and the exit code.
+    fn rest(&mut self) -> (String, i32) {
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).unwrap();
+        (text, self.exit_code(DEADLINE))
+    }
+
+    fn exit_code(&mut self, within: Duration) -> i32 {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code().expect("it was killed");
+            }
+            assert!(begin.elapsed() < within, "it does not end");
+            thread::yield_now();
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", signal, &id]).status();
+        assert!(status.unwrap().success());
+    }
+
+    fn errors(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _ = self.child.kill();
+            let _ = stderr.read_to_string(&mut text);
+        }
+        text
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_built_in_games_are_shown_and_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = Running::start(folder.path(), &["--once"]);
+    let (text, code) = demo.rest();
+    assert_eq!(code, 0, "{text}{}", demo.errors());
+    assert_eq!(
+        text.lines().last(),
+        Some("2 of 2 records equal the games played")
+    );
+    for part in [
+        "mosquitto_sub -h 127.0.0.1 -p ",
+        "table 1    3.   Bb5 ",
+        "table 2    3.   exd6 ",
+        "alert: illegal_move urgent for the arbiter (confirmed): 1 · 5 Black",
+        "; way back e5-c6; clocks 1:3",
+        "alert closed: illegal_move (restored)",
+        "alert closed: out_of_turn (restored)",
+        "table 1  the game is over: 1-0 (by kings)",
+        "table 2  the game is over: * (left unfinished)",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in it:\n{text}");
+    }
+    // Without a terminal there are no colours.
+    assert!(!text.contains('\x1b'));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_games_of_a_file_are_played_and_the_line_to_paste_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = "1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 c5 2. Nf3 1/2-1/2\n\n1. d4 d5 2. c4 e6 *\n";
+    std::fs::write(folder.path().join("games.pgn"), games).unwrap();
+    let mut demo = Running::start(
+        folder.path(),
+        &["--once", "--pgn", "games.pgn", "--boards", "3"],
+    );
+    let line = demo.line_with("subscribe");
+    let words: Vec<String> = line
+        .split_whitespace()
+        .skip(1)
+        .map(|word| word.trim_matches('\'').to_owned())
+        .collect();
+    let subscriber = Command::new(&words[0])
+        .args(&words[1..])
+        .args(["-W", "60", "-C", "1", "--retained-only"])
+        .output();
+    match subscriber {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("skipped: no mosquitto_sub");
+        }
+        heard => {
+            let heard = String::from_utf8(heard.unwrap().stdout).unwrap();
+            assert!(heard.starts_with("jadoube/v1/demo/edge/demo/"), "{heard}");
+        }
+    }
+    let (text, code) = demo.rest();
+    assert_eq!(code, 0, "{text}{}", demo.errors());
+    assert!(text.ends_with("3 of 3 records equal the games played\n"));
+    assert!(text.contains("table 1  the game is over: 0-1"), "{text}");
+    assert!(
+        text.contains("table 2  the game is over: 1/2-1/2 (by kings)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn it_ends_cleanly_when_told_to() {
+    for signal in ["INT", "TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut demo = Running::start(folder.path(), &[]);
+        demo.line_with("White's clock runs");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        demo.signal(signal);
+        let code = demo.exit_code(Duration::from_secs(2));
+        assert_eq!(code, 0, "{}", demo.errors());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("wrong.pgn", "1. e5 *\n");
+    write(
+        "later.pgn",
+        "[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. e4 *\n",
+    );
+    for (arguments, expected, part) in [
+        (["--board", "certabo"], 2, "of the family certabo yet"),
+        (["--scene", "storm"], 2, "say --scene incidents"),
+        (["--speed", "0"], 2, "a number above 0"),
+        (["--boards", "0"], 2, "1..=100"),
+        (["--pgn", "none.pgn"], 1, "none.pgn: "),
+        (
+            ["--pgn", "wrong.pgn"],
+            1,
+            "wrong.pgn: game 1 of the PGN: 1. e5 cannot be played",
+        ),
+        (
+            ["--pgn", "later.pgn"],
+            1,
+            "later.pgn: game 1 starts from a position of its own",
+        ),
+    ] {
+        let mut demo = Running::start(folder.path(), &arguments);
+        let (text, code) = demo.rest();
+        assert_eq!(text, "");
+        assert_eq!(code, expected);
+        let errors = demo.errors();
+        assert!(errors.contains(part), "{errors}");
+    }
+}

@@ -1,0 +1,428 @@
+//! The reported cases once more, played by careless and hostile hands: other colours and files, the board turned round, other
+//! stops and pauses, presses by command, by the clock or not at all, dumps and restarts in between, bytes cut anywhere, updates
+//! that get lost. What must be read stays the same.
+//!
+//! `JADOUBE_VARIANTS=N` tries N of each case instead of the usual few.
+
+#[path = "support/case.rs"]
+#[allow(dead_code)]
+mod case;
+
+use std::fmt::Write as _;
+
+use case::{Case, Event};
+use fastrand::Rng;
+use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
+use shakmaty::{Board, Color, Piece, Square};
+
+#[test]
+fn variations_of_the_reported_cases() {
+    let count = std::env::var("JADOUBE_VARIANTS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(12);
+    let mut failures = Vec::new();
+    let mut all = 0;
+    for line in CASES
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+    {
+        let reported = Case::parse(line);
+        if !counts(&reported.id) {
+            continue;
+        }
+        for seed in 0..count {
+            let mut chance = Rng::with_seed(seed);
+            let (how, case) = How::pick(&reported, &mut chance);
+            let text = how.trace(&case, &mut chance);
+            all += 1;
+            if let Err(why) = case.judge(&text) {
+                failures.push(format!("{} seed {seed} {how:?}: {why}", case.id));
+                if std::env::var_os("JADOUBE_SHOW").is_some() {
+                    failures.push(text);
+                }
+            }
+        }
+    }
+    println!(
+        "{} of {all} variations are read rightly",
+        all - failures.len()
+    );
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+const CASES: &str = include_str!("cases.txt");
+
+/// Lines of `cases.txt` that count, by group or whole name.
+const GROUPS: &[&str] = &[
+    "A", "C", "D", "E", "F", "G1", "G3", "G4", "G5", "G7", "H1", "I", "M1", "R",
+];
+
+fn counts(id: &str) -> bool {
+    let name = id.split('.').next().unwrap_or(id);
+    GROUPS.iter().any(|group| match group.len() {
+        1 => name.starts_with(group),
+        _ => name == *group,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Press {
+    Command,
+    Clock,
+    None,
+}
+
+/// How a case is varied.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    mirrored: bool,
+    flipped: bool,
+    rotated: bool,
+    press: Press,
+    /// A press after the last move where the case has none.
+    pressed_at_the_end: bool,
+    /// The pause after an event that the case does not time, in milliseconds: at least, at most.
+    pause: (u64, u64),
+    /// Stops that the case times, in percent of that.
+    stops: u64,
+    /// Of a hundred moments, how many see a dump, and how many a restart.
+    dumps: u8,
+    restarts: u8,
+    /// And how many see a man adjusted, or a square misread for a moment.
+    adjusted: u8,
+    misread: u8,
+    /// How long the clock's message takes.
+    lag: u64,
+    /// Bytes come in chunks that end anywhere.
+    cut: bool,
+    /// This update is lost, and a dump mends it at the end.
+    lost: Option<usize>,
+}
+
+impl How {
+    fn pick(case: &Case, chance: &mut Rng) -> (How, Case) {
+        let mut how = How {
+            mirrored: chance.bool(),
+            flipped: chance.bool() && can_be_flipped(case),
+            rotated: chance.u8(..3) == 0,
+            press: [Press::Command, Press::Clock, Press::None][chance.usize(..3)],
+            pressed_at_the_end: false,
+            pause: [
+                (20, 60),
+                (20, 1_000),
+                (120, 120),
+                (400, 1_000),
+                (1_000, 2_500),
+            ][chance.usize(..5)],
+            stops: [100, 100, 50, 150][chance.usize(..4)],
+            dumps: if chance.u8(..4) == 0 { 30 } else { 0 },
+            restarts: if chance.u8(..3) == 0 { 25 } else { 0 },
+            adjusted: if chance.u8(..4) == 0 { 25 } else { 0 },
+            misread: if chance.u8(..4) == 0 { 25 } else { 0 },
+            lag: [0, 0, 300, 900][chance.usize(..4)],
+            cut: chance.bool(),
+            lost: None,
+        };
+        let has_press = case.events.contains(&Event::Press);
+        if has_press && case.marks.iter().any(|mark| mark.starts_with("!illegal")) {
+            // With the clock on the cable nothing but the press or the reply makes it loud.
+            how.press = [Press::Command, Press::Clock][chance.usize(..2)];
+        }
+        how.pressed_at_the_end =
+            !has_press && !case.open && !case.moves.is_empty() && chance.bool();
+        if can_lose(case) && chance.u8(..4) == 0 {
+            let squares = case
+                .events
+                .iter()
+                .filter(|event| matches!(event, Event::Square(..)));
+            how.lost = Some(chance.usize(..squares.count()));
+        }
+        let mut varied = if how.mirrored {
+            case.mirrored()
+        } else {
+            case.clone()
+        };
+        if how.flipped {
+            varied = flipped(&varied);
+        }
+        (how, varied)
+    }
+
+    fn trace(&self, case: &Case, chance: &mut Rng) -> String {
+        let start: shakmaty::fen::Fen = case.fen.parse().expect("fen");
+        let mut tape = Tape {
+            text: format!("# jadoube-trace: 1\n# board: dgt\n# fen: {}\n", case.fen),
+            board: start.as_setup().board.clone(),
+            now: 0,
+            rotated: self.rotated,
+            pending: Vec::new(),
+            cut: self.cut,
+        };
+        let mut turn = start.as_setup().turn;
+        tape.dump(chance);
+        let presses = case.events.contains(&Event::Press) || self.pressed_at_the_end;
+        if self.press == Press::Clock && presses {
+            tape.clock(turn, false, chance);
+            tape.now += 1_000;
+            tape.clock(turn, true, chance);
+        }
+        tape.now += 1_000 + chance.u64(..2_000);
+        let mut scanning = false;
+        let mut number = 0;
+        for (index, event) in case.events.iter().enumerate() {
+            match *event {
+                Event::Square(square, man) => {
+                    let is_lost = self.lost == Some(number);
+                    number += 1;
+                    tape.update(square, man, is_lost, chance);
+                    let timed = matches!(case.events.get(index + 1), Some(Event::Wait(_)));
+                    if !scanning && !timed {
+                        tape.now += chance.u64(self.pause.0..=self.pause.1);
+                    }
+                    if !scanning {
+                        self.disturb(&mut tape, chance);
+                    }
+                }
+                Event::ScanBegin => scanning = true,
+                Event::ScanEnd => {
+                    scanning = false;
+                    tape.now += 120;
+                }
+                Event::Wait(ms) => tape.now += ms * self.stops / 100,
+                Event::Press => {
+                    self.press(&mut tape, turn, chance);
+                    turn = !turn;
+                }
+            }
+        }
+        if self.lost.is_some() {
+            tape.now += 600;
+            tape.dump(chance);
+        }
+        if self.pressed_at_the_end {
+            let mover = if case.moves.len() % 2 == 1 {
+                turn
+            } else {
+                !turn
+            };
+            tape.now += 200;
+            self.press(&mut tape, mover, chance);
+        }
+        tape.end()
+    }
+
+    fn press(&self, tape: &mut Tape, side: Color, chance: &mut Rng) {
+        if self.lost.is_some() {
+            // A live board is read anew before a press is judged; a trace that says nothing has to hold that dump.
+            tape.now += 300;
+            tape.dump(chance);
+        }
+        match self.press {
+            Press::Clock => {
+                tape.now += self.lag;
+                tape.clock(!side, true, chance);
+            }
+            Press::Command => {
+                let side = side.fold_wb("white", "black");
+                tape.line(&format!(
+                    "! {{\"verb\":\"press\",\"args\":{{\"side\":\"{side}\"}}}}"
+                ));
+            }
+            Press::None => {}
+        }
+        tape.now += chance.u64(self.pause.0..=self.pause.1).max(120);
+    }
+
+    fn disturb(&self, tape: &mut Tape, chance: &mut Rng) {
+        if chance.u8(..100) < self.restarts {
+            tape.line("r");
+        }
+        if self.lost.is_none() && chance.u8(..100) < self.adjusted {
+            tape.adjust(chance);
+        }
+        if chance.u8(..100) < self.misread {
+            tape.misread(chance);
+        }
+        // A board that lost an update would show it in a dump.
+        if self.lost.is_none() && chance.u8(..100) < self.dumps {
+            tape.dump(chance);
+        }
+    }
+}
+
+/// What goes over the cable.
+struct Tape {
+    text: String,
+    board: Board,
+    now: u64,
+    rotated: bool,
+    pending: Vec<u8>,
+    cut: bool,
+}
+
+impl Tape {
+    fn line(&mut self, what: &str) {
+        let _ = writeln!(
+            self.text,
+            "{}.{:03} {what}",
+            self.now / 1_000,
+            self.now % 1_000
+        );
+    }
+
+    fn bytes(&mut self, bytes: Vec<u8>, chance: &mut Rng) {
+        self.pending.extend(bytes);
+        while !self.pending.is_empty() {
+            let length = match self.cut {
+                true => chance.usize(1..=self.pending.len()),
+                false => self.pending.len(),
+            };
+            let chunk: Vec<String> = self
+                .pending
+                .drain(..length)
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            self.line(&format!("< {}", chunk.join(" ")));
+        }
+    }
+
+    fn raw(&self, square: Square) -> RawSquare {
+        let index = square.to_u32() as u8 ^ 56;
+        RawSquare::new(if self.rotated { 63 - index } else { index }).expect("a square")
+    }
+
+    fn dump(&mut self, chance: &mut Rng) {
+        let mut codes = [PieceCode::Empty; 64];
+        for (square, man) in self.board.iter() {
+            codes[usize::from(self.raw(square).index())] = code(Some(man.char()));
+        }
+        self.bytes(Message::BoardDump(Box::new(codes)).encode(), chance);
+    }
+
+    fn update(&mut self, square: Square, man: Option<char>, is_lost: bool, chance: &mut Rng) {
+        match man.and_then(Piece::from_char) {
+            Some(man) => self.board.set_piece_at(square, man),
+            None => {
+                self.board.discard_piece_at(square);
+            }
+        }
+        if !is_lost {
+            let message = Message::FieldUpdate {
+                square: self.raw(square),
+                piece: code(man),
+            };
+            self.bytes(message.encode(), chance);
+        }
+    }
+
+    /// Somebody lifts a man and puts it back straighter.
+    fn adjust(&mut self, chance: &mut Rng) {
+        let men: Vec<Square> = self.board.occupied().into_iter().collect();
+        let Some(square) = chance.choice(men) else {
+            return;
+        };
+        let man = self.board.piece_at(square).map(Piece::char);
+        self.now += 30;
+        self.update(square, None, false, chance);
+        self.now += chance.u64(50..400);
+        self.update(square, man, false, chance);
+        self.now += 300;
+    }
+
+    /// A square reads another man for less than the settle time.
+    fn misread(&mut self, chance: &mut Rng) {
+        let square = Square::new(chance.u32(..64));
+        let man = self.board.piece_at(square).map(Piece::char);
+        let wrong = ['P', 'n', 'Q', 'r'][chance.usize(..4)];
+        self.now += 10;
+        self.update(square, Some(wrong), false, chance);
+        self.now += chance.u64(10..120);
+        self.update(square, man, false, chance);
+    }
+
+    /// An hour each. White's wing is the left one on a board that stands right (dgt.md 3.5).
+    fn clock(&mut self, turn: Color, running: bool, chance: &mut Rng) {
+        let right_up = (turn == Color::Black) != self.rotated;
+        let status = if right_up { 0x12 } else { 0x08 } | u8::from(running);
+        let bytes = vec![0x8d, 0x00, 0x0a, 0x01, 0x00, 0x00, 0x01, 0x00, 0x00, status];
+        self.bytes(bytes, chance);
+    }
+
+    fn end(self) -> String {
+        self.text
+    }
+}
+
+fn code(letter: Option<char>) -> PieceCode {
+    letter.map_or(PieceCode::Empty, |letter| {
+        PieceCode::from_letter(letter).expect("a man")
+    })
+}
+
+/// Whether the case stays what it is with the a-file for the h-file.
+fn can_be_flipped(case: &Case) -> bool {
+    let rights = case.fen.split(' ').nth(2) == Some("-");
+    rights && !case.moves.iter().any(|san| san.starts_with('O'))
+        // Castling that is none has no other wing.
+        && case.id != "C7.1"
+}
+
+fn flipped(case: &Case) -> Case {
+    let fields: Vec<&str> = case.fen.split(' ').collect();
+    let placement: Vec<String> = fields[0]
+        .split('/')
+        .map(|rank| rank.chars().rev().collect())
+        .collect();
+    let file = |c: char| match c {
+        'a'..='h' => (b'a' + b'h' - c as u8) as char,
+        other => other,
+    };
+    let text = |text: &String| text.chars().map(file).collect::<String>();
+    let ep: String = fields[3].chars().map(file).collect();
+    Case {
+        fen: format!(
+            "{} {} - {ep} {} {}",
+            placement.join("/"),
+            fields[1],
+            fields[4],
+            fields[5]
+        ),
+        events: case
+            .events
+            .iter()
+            .map(|event| match *event {
+                Event::Square(square, man) => Event::Square(square.flip_horizontal(), man),
+                other => other,
+            })
+            .collect(),
+        moves: case.moves.iter().map(text).collect(),
+        marks: case
+            .marks
+            .iter()
+            .map(|mark| match mark.split_once('(') {
+                Some((kind, squares)) if !squares.starts_with("wrong") => {
+                    format!("{kind}({}", text(&squares.to_owned()))
+                }
+                _ => mark.clone(),
+            })
+            .collect(),
+        ..case.clone()
+    }
+}
+
+/// Whether a lost update leaves the case what it is: nothing is retracted in it, and no order of squares decides.
+fn can_lose(case: &Case) -> bool {
+    let name = case.id.split('.').next().unwrap_or_default();
+    case.marks.is_empty()
+        && !case.moves.is_empty()
+        && !case.events.contains(&Event::ScanBegin)
+        && ["A", "C", "D", "E", "F", "I", "R"]
+            .iter()
+            .any(|group| name.starts_with(group))
+}
