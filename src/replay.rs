@@ -56,7 +56,7 @@ pub fn settings(trace: &Trace, mut base: Settings) -> Result<Settings, HeaderErr
     base.rules.supervised = header.supervised.unwrap_or(base.rules.supervised);
     base.orientation = header.orientation.unwrap_or(base.orientation);
     base.white_clock_side = header.white_clock_side.unwrap_or(base.white_clock_side);
-    base.arming = header.arming.unwrap_or(Arming::Auto);
+    base.arming = Some(header.arming.unwrap_or(Arming::Auto));
     base.clock = header.clock;
     base.watch = match header.silence {
         Silence::Ignore => Watch::Ignore,

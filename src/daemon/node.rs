@@ -33,7 +33,7 @@ use crate::publish::{
 };
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings, Session, Watch};
-use crate::trace::{self, Arming, Family, Header, Silence};
+use crate::trace::{self, Family, Header, Silence};
 
 /// What a node stands on, besides its configuration. The default is a machine as it is.
 pub struct Parts {
@@ -841,7 +841,7 @@ fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> sessio
         },
         orientation: s.orientation,
         white_clock_side: s.white_clock_side,
-        arming: s.arming.unwrap_or(Arming::Auto),
+        arming: s.arming,
         rules: Rules {
             ruleset: s.ruleset,
             variant: s.variant,
@@ -869,7 +869,7 @@ fn header(settings: &session::Settings, config: &config::Table) -> Header {
         orientation: Some(settings.orientation),
         white_clock_side: Some(settings.white_clock_side),
         silence: Silence::Judge,
-        arming: Some(settings.arming),
+        arming: settings.arming,
         clock: settings.clock,
         notes: vec![format!(
             "table {}, jadoube {}",

@@ -251,6 +251,7 @@ impl Table {
                 .parse::<crate::clock::control::TimeControl>()
                 .map_err(|error| format!("time_control: {error}"))?;
         }
+        self.paired = true;
         let Some(game) = &mut self.game else {
             self.next = Some(arm.clone());
             self.open_game();

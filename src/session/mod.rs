@@ -49,7 +49,8 @@ pub struct Settings {
     pub games: GameTiming,
     pub orientation: OrientationSetting,
     pub white_clock_side: ClockSide,
-    pub arming: Arming,
+    /// How games begin; unless it is set, by the array until a pairing has armed one, and by pairings from then on.
+    pub arming: Option<Arming>,
     pub clock: ClockKind,
     /// What every game has unless it is armed otherwise.
     pub rules: Rules,
@@ -108,7 +109,7 @@ impl Settings {
             games: GameTiming::default(),
             orientation: OrientationSetting::Auto,
             white_clock_side: ClockSide::Auto,
-            arming: Arming::Auto,
+            arming: None,
             clock: ClockKind::Auto,
             rules: Rules::default(),
             time_control: None,
@@ -150,6 +151,8 @@ struct Table {
     games: u32,
     /// Armed for the game after this one.
     next: Option<Arm>,
+    /// A game was armed by name: the table follows a pairing.
+    paired: bool,
     array: Array,
     setup_still_since: Millis,
     setup_judged: bool,
@@ -385,6 +388,7 @@ impl Table {
             sensing: Sensing::new(settings.timing),
             orientation_setting: settings.orientation,
             next: settings.armed.clone(),
+            paired: false,
             settings,
             now,
             raw: Picture::default(),

@@ -14,6 +14,7 @@ use crate::publish::{
     Doubt, EventKind, IllegalReason, Link, MoveState, Phase, ResultBy, ResultState, Severity, Side,
 };
 use crate::sensing::{Fault, Level, Observation, Seen};
+use crate::trace::Arming;
 use shakmaty::{Bitboard, CastlingMode, Color, Move, Role, Square};
 
 /// A game at this table.
@@ -106,7 +107,7 @@ impl Table {
 
     /// Opens the game that is armed, or one as configured.
     pub(super) fn open_game(&mut self) {
-        let armed = self.next.is_some() || self.settings.arming == crate::trace::Arming::Auto;
+        let armed = self.next.is_some() || !self.is_armed_by_hand();
         let arm = self.next.take().unwrap_or_default();
         let mode = CastlingMode::from_chess960(arm.chess960.unwrap_or(false));
         let start = match &arm.fen {
@@ -181,6 +182,14 @@ impl Table {
         self.show_clock_times();
         self.find_ready();
         self.changed();
+    }
+
+    /// Whether an array alone opens no game that is told.
+    fn is_armed_by_hand(&self) -> bool {
+        match self.settings.arming {
+            Some(arming) => arming == Arming::Manual,
+            None => self.paired,
+        }
     }
 
     /// Short, unique for the stream, and fit for a topic level.
@@ -346,21 +355,9 @@ impl Table {
     /// Whether an array on the board would be a new game: none is open, or the one that is has moves that an array does not explain
     /// as taken back.
     fn may_open(&self) -> bool {
-        if self.settings.arming == crate::trace::Arming::Manual
-            && self.next.is_none()
-            && self.game.is_some()
-        {
-            // Unarmed play is kept, but only one game of it.
-            return self
-                .game
-                .as_ref()
-                .is_some_and(|game| game.ended_at.is_some() || game.line.len() > 2);
-        }
-        match &self.game {
-            None => true,
-            Some(game) if game.ended_at.is_some() => true,
-            Some(game) => game.line.len() > 2,
-        }
+        self.game
+            .as_ref()
+            .is_none_or(|game| game.ended_at.is_some() || game.line.len() > 2)
     }
 
     /// Closes what was not ended, unchanged, and opens the next game.
