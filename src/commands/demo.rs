@@ -129,8 +129,15 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
         ..
     } = mqtt::connect(reader_settings(ports), MemoryOutbox::default())?;
     let mut link = reader.status();
-    let connected = link.wait_for(|status| status.link == Link::Connected);
-    if !matches!(timeout(BROKER_WAIT, connected).await, Ok(Ok(_))) {
+    let connected = timeout(
+        BROKER_WAIT,
+        link.wait_for(|status| status.link == Link::Connected),
+    );
+    let connected = tokio::select! {
+        connected = connected => matches!(connected, Ok(Ok(_))),
+        () = either(&mut interrupt, &mut terminate) => return Ok(()),
+    };
+    if !connected {
         return Err(Failure::failed(format!(
             "the embedded broker does not answer on port {}",
             ports.v5
@@ -420,8 +427,8 @@ const NODE: &str = "demo";
 /// The only scene so far: what happens in the built-in games.
 const SCENE: &str = "incidents";
 
-/// Without `--once` it plays on and on; so many rounds take longer than anybody watches.
-const ROUNDS: usize = 500;
+/// Without `--once` it plays on and on; so many rounds take longer than anybody watches, some eight hours.
+const ROUNDS: usize = 300;
 
 /// The array has to stand for two seconds before the first move.
 const LEAD_IN_MS: Millis = 3_500;

@@ -300,15 +300,13 @@ impl Table {
                 || self.raw.rotated().agrees_with(start.board()));
         if stands {
             if self.array.since.is_none() {
-                self.array = Array {
-                    since: Some(self.now),
-                    ripe: false,
-                };
+                // A man that was only adjusted does not make it stand anew: `ripe` stays as it is.
+                self.array.since = Some(self.now);
             }
             return;
         }
         if let Some(since) = self.array.since.take() {
-            self.array.ripe =
+            self.array.ripe |=
                 self.now.saturating_sub(since) >= self.settings.games.array_before_move;
         }
         if self.array.ripe && self.may_open() {

@@ -17,6 +17,8 @@ use crate::sim::script::{Act, GameTruth, Incident, IncidentKind, Script};
 #[derive(Debug, Default)]
 pub struct Judge {
     tables: BTreeMap<String, Heard>,
+    /// The final PGN of closed games, by their ids.
+    archives: BTreeMap<String, String>,
 }
 
 /// What was really played at a table.
@@ -86,6 +88,9 @@ impl<'a> Truth<'a> {
 impl Judge {
     /// Takes note of what came at `now`.
     pub fn hear(&mut self, now: Millis, news: &News) {
+        if let News::Archive { game, text } = news {
+            self.archives.insert(game.clone(), text.clone());
+        }
         let Some(table) = news.table() else { return };
         let heard = self.tables.entry(table.to_owned()).or_default();
         match news {
@@ -130,7 +135,7 @@ impl Judge {
         let nothing = Heard::default();
         for truth in truths {
             let heard = self.tables.get(truth.table).unwrap_or(&nothing);
-            heard.compare(truth, &mut verdict);
+            heard.compare(truth, &self.archives, &mut verdict);
         }
         verdict
     }
@@ -183,7 +188,7 @@ impl Heard {
             .collect()
     }
 
-    fn compare(&self, truth: &Truth, verdict: &mut Verdict) {
+    fn compare(&self, truth: &Truth, archives: &BTreeMap<String, String>, verdict: &mut Verdict) {
         let table = truth.table;
         let records = self.records();
         verdict.games += truth.games.len();
@@ -195,6 +200,12 @@ impl Heard {
             };
             let before = verdict.differences.len();
             compare_record(&name, game, record, &mut verdict.differences);
+            if let Some(archive) = archives.get(&record.game)
+                && moves_of(archive).is_none_or(|moves| moves != game.uci())
+            {
+                let what = format!("{name}: its archived pgn holds other moves");
+                verdict.differences.push(what);
+            }
             if verdict.differences.len() == before {
                 verdict.equal += 1;
             }
@@ -240,9 +251,17 @@ impl Heard {
     fn compare_alerts(&self, truth: &Truth, verdict: &mut Verdict) {
         let table = truth.table;
         let mut explained = vec![false; self.alerts.len()];
-        for incident in truth.games.iter().flat_map(|game| &game.incidents) {
+        let records = self.records();
+        let incidents = truth.games.iter().enumerate().flat_map(|(index, game)| {
+            let record = records.get(index).map(|record| &record.game);
+            game.incidents
+                .iter()
+                .map(move |incident| (record, incident))
+        });
+        for (record, incident) in incidents {
             let of_it = |alert: &HeardAlert| {
-                u32::try_from(incident.ply).is_ok_and(|ply| ply == alert.body.ply)
+                alert.body.game.as_ref() == record
+                    && u32::try_from(incident.ply).is_ok_and(|ply| ply == alert.body.ply)
                     && shares_a_square(&alert.body, &incident.squares)
             };
             let alerts = self.alerts.iter().enumerate().filter(|(_, a)| of_it(a));
@@ -335,6 +354,15 @@ fn compare_record(name: &str, game: &GameTruth, record: &Game, differences: &mut
     }
     if let Some(doubtful) = record.moves.iter().find(|m| m.doubt.is_some()) {
         differences.push(format!("{name}: ply {} is in doubt", doubtful.ply));
+    }
+}
+
+/// The moves of a PGN text with one game.
+fn moves_of(text: &str) -> Option<Vec<String>> {
+    let mut games = pgn::read(text.as_bytes());
+    match (games.pop(), games.is_empty()) {
+        (Some(Ok(game)), true) => Some(game.uci()),
+        _ => None,
     }
 }
 
@@ -435,8 +463,8 @@ mod tests {
     use crate::wire::dgt::VirtualBoard;
 
     /// A table's programme through the pipeline, in virtual time.
-    fn played(index: usize) -> (Script, Traced, Vec<(Millis, Publication)>) {
-        let table = programme(&Choice::BuiltIn { rounds: 1 }, 10, 1.0)
+    fn played(index: usize, rounds: usize) -> (Script, Traced, Vec<(Millis, Publication)>) {
+        let table = programme(&Choice::BuiltIn { rounds }, 10, 1.0)
             .unwrap()
             .remove(index);
         let options = TableOptions {
@@ -464,7 +492,7 @@ mod tests {
     #[test]
     fn the_built_in_games_pass() {
         for index in 0..10 {
-            let (script, traced, publications) = played(index);
+            let (script, traced, publications) = played(index, 1);
             let name = (index + 1).to_string();
             let truth = [Truth::new(&name, &script, traced.began_ms)];
             let judge = judged(&publications);
@@ -478,8 +506,22 @@ mod tests {
     }
 
     #[test]
+    fn several_rounds_pass() {
+        for index in 0..2 {
+            let (script, traced, publications) = played(index, 3);
+            let name = (index + 1).to_string();
+            let truth = [Truth::new(&name, &script, traced.began_ms)];
+            let judge = judged(&publications);
+            let verdict = judge.verdict(&truth);
+            assert_eq!(verdict.differences, Vec::<String>::new(), "table {name}");
+            assert_eq!((verdict.games, verdict.equal), (3, 3));
+            assert!(!judge.archives.is_empty());
+        }
+    }
+
+    #[test]
     fn what_is_missing_is_told() {
-        let (script, traced, publications) = played(0);
+        let (script, traced, publications) = played(0, 1);
         let truth = [Truth::new("1", &script, traced.began_ms)];
 
         let nothing = Judge::default().verdict(&truth);
