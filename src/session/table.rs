@@ -277,15 +277,7 @@ impl Table {
 
     /// The array on the board, in either orientation: a new game may be about to begin.
     pub(super) fn watch_array(&mut self) {
-        let start = match &self.next {
-            Some(Arm {
-                fen: Some(fen),
-                chess960,
-                ..
-            }) => Position::from_fen(fen, chess960.unwrap_or(false))
-                .unwrap_or_else(|_| Position::initial()),
-            _ => Position::initial(),
-        };
+        let start = self.next_start();
         let stands = self.raw.is_complete()
             && (self.raw.agrees_with(start.board())
                 || self.raw.rotated().agrees_with(start.board()));
@@ -299,8 +291,8 @@ impl Table {
             return;
         }
         if let Some(since) = self.array.since.take() {
-            self.array.ripe =
-                self.now.saturating_sub(since) >= self.settings.games.array_before_move;
+            self.array.ripe = self.may_open()
+                && self.now.saturating_sub(since) >= self.settings.games.array_before_move;
         }
         if self.array.ripe && self.may_open() {
             // A legal first move from an array that stood begins the game.
@@ -354,12 +346,36 @@ impl Table {
             return self
                 .game
                 .as_ref()
-                .is_some_and(|game| game.ended_at.is_some() || game.line.len() > 2);
+                .is_some_and(|game| game.ended_at.is_some() || self.is_left_for_array(game));
         }
         match &self.game {
             None => true,
             Some(game) if game.ended_at.is_some() => true,
-            Some(game) => game.line.len() > 2,
+            Some(game) => self.is_left_for_array(game),
+        }
+    }
+
+    /// Whether an array on the board has left this game behind: it was reached neither by taking back nor by playing, as when all
+    /// knights have gone home.
+    fn is_left_for_array(&self, game: &Game) -> bool {
+        if game.line.len() <= 2 {
+            return false;
+        }
+        let (tip, start) = (game.line.tip(), self.next_start());
+        let plays_there = |m: Move| tip.play(m).board() == start.board();
+        tip.board() != start.board() && !tip.moves().into_iter().any(plays_there)
+    }
+
+    /// Where the next game begins.
+    fn next_start(&self) -> Position {
+        match &self.next {
+            Some(Arm {
+                fen: Some(fen),
+                chess960,
+                ..
+            }) => Position::from_fen(fen, chess960.unwrap_or(false))
+                .unwrap_or_else(|_| Position::initial()),
+            _ => Position::initial(),
         }
     }
 
