@@ -12,15 +12,19 @@ use std::fmt::Write as _;
 
 use case::{Case, Event};
 use fastrand::Rng;
+use jadoube::publish::Severity;
+use jadoube::replay;
+use jadoube::session::Settings;
+use jadoube::trace::Trace;
 use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
-use shakmaty::{Board, Color, Piece, Square};
+use shakmaty::{
+    Board, CastlingMode, CastlingSide, Chess, Color, Move, Piece, Position as _, Rank, Role,
+    Square, attacks,
+};
 
 #[test]
 fn variations_of_the_reported_cases() {
-    let count = std::env::var("JADOUBE_VARIANTS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(12);
+    let count = seeds(12);
     let mut failures = Vec::new();
     let mut all = 0;
     for line in CASES
@@ -425,4 +429,354 @@ fn can_lose(case: &Case) -> bool {
         && ["A", "C", "D", "E", "F", "I", "R"]
             .iter()
             .any(|group| name.starts_with(group))
+}
+
+/// Somewhere in a game a man goes where it cannot and the clock is pressed. That is told at once and loudly, nothing enters the
+/// record, and when the man is back and a legal move is played the game goes on.
+#[test]
+fn irregular_moves_anywhere() {
+    let count = seeds(100);
+    let mut failures = Vec::new();
+    let mut tried = 0;
+    for seed in 0..count {
+        let mut chance = Rng::with_seed(1_000 + seed);
+        let press = [Press::Command, Press::Clock][chance.usize(..2)];
+        let mut played = Played::new(&mut chance, press);
+        let plies = 2 + chance.usize(..40);
+        if !played.some_plies(plies, &mut chance) {
+            continue;
+        }
+        let Some((from, to, kind)) = irregular(&played.position, &mut chance) else {
+            continue;
+        };
+        let man = played.position.board().piece_at(from).expect("a man");
+        let victim = played.position.board().piece_at(to);
+        played.tape.now += chance.u64(800..3_000);
+        if victim.is_some() && chance.bool() {
+            played.tape.update(to, None, false, &mut chance);
+            played.tape.now += chance.u64(50..800);
+        }
+        played.tape.update(from, None, false, &mut chance);
+        played.tape.now += chance.u64(50..800);
+        played.tape.update(to, Some(man.char()), false, &mut chance);
+        played.tape.now += chance.u64(100..2_500);
+        let pressed = played.tape.now;
+        played.press(&mut chance);
+        played.tape.now += chance.u64(2_500..20_000);
+        // He takes it back: with the clock stopped and set by hand, or at once.
+        played.unpress(&mut chance);
+        played
+            .tape
+            .update(to, victim.map(Piece::char), false, &mut chance);
+        played.tape.now += chance.u64(100..900);
+        played
+            .tape
+            .update(from, Some(man.char()), false, &mut chance);
+        let restored = played.tape.now;
+        played.tape.now += 3_000;
+        played.resume(&mut chance);
+        if !played.some_plies(1, &mut chance) {
+            continue;
+        }
+        played.tape.now += 1_500;
+        tried += 1;
+        let label = format!("seed {seed} {press:?} {man:?} {from}{to} {kind}");
+        if let Err(why) = played.judge(Some((kind, pressed, restored))) {
+            failures.push(format!("{label}: {why}\n  {}", played.position_text()));
+            if std::env::var_os("JADOUBE_SHOW").is_some() {
+                failures.push(played.tape.text.clone());
+            }
+        }
+    }
+    println!("{tried} irregular moves");
+    assert!(tried > count / 2, "only {tried} of {count} came to a try");
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// Whole games by random moves and random hands, without anything irregular: every ply, and no alert.
+#[test]
+fn random_games_by_random_hands() {
+    let count = seeds(15);
+    let mut failures = Vec::new();
+    for seed in 0..count {
+        let mut chance = Rng::with_seed(9_000 + seed);
+        let press = [Press::Command, Press::Clock, Press::None][chance.usize(..3)];
+        let mut played = Played::new(&mut chance, press);
+        played.some_plies(80, &mut chance);
+        played.tape.now += 1_500;
+        if let Err(why) = played.judge(None) {
+            failures.push(format!(
+                "seed {seed} {press:?} rotated {}: {why}",
+                played.tape.rotated
+            ));
+            if std::env::var_os("JADOUBE_SHOW").is_some() {
+                failures.push(played.tape.text.clone());
+            }
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn seeds(usual: u64) -> u64 {
+    std::env::var("JADOUBE_VARIANTS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(usual)
+}
+
+/// A game on the way.
+struct Played {
+    tape: Tape,
+    position: Chess,
+    uci: Vec<String>,
+    press: Press,
+    /// The longest pause between two squares of a move.
+    pause: u64,
+}
+
+impl Played {
+    fn new(chance: &mut Rng, press: Press) -> Played {
+        let position = Chess::default();
+        let mut tape = Tape {
+            text: "# jadoube-trace: 1\n# board: dgt\n".into(),
+            board: position.board().clone(),
+            now: 0,
+            rotated: chance.u8(..3) == 0,
+            pending: Vec::new(),
+            cut: false,
+        };
+        tape.dump(chance);
+        if press == Press::Clock {
+            tape.clock(Color::White, false, chance);
+            tape.now += 1_500;
+            tape.clock(Color::White, true, chance);
+        }
+        tape.now += 3_000;
+        Played {
+            tape,
+            position,
+            uci: Vec::new(),
+            press,
+            pause: [60, 200, 600][chance.usize(..3)],
+        }
+    }
+
+    /// Plays on; false if the game ended before.
+    fn some_plies(&mut self, plies: usize, chance: &mut Rng) -> bool {
+        for _ in 0..plies {
+            let moves = self.position.legal_moves();
+            let Some(m) = chance.choice(moves.iter().copied().collect::<Vec<_>>()) else {
+                return false;
+            };
+            let after = self.position.clone().play(m).expect("legal");
+            // A game that ends here would end what is tried.
+            if after.legal_moves().is_empty() {
+                return false;
+            }
+            self.make(m, &after, chance);
+            self.uci.push(m.to_uci(CastlingMode::Standard).to_string());
+            self.tape.now += chance.u64(100..900);
+            self.press(chance);
+            self.position = after;
+            self.tape.now += chance.u64(600..4_000);
+        }
+        true
+    }
+
+    /// Makes a move as a hand might.
+    fn make(&mut self, m: Move, after: &Chess, chance: &mut Rng) {
+        let before = self.position.board().clone();
+        let (from, to) = (m.from().expect("no drop"), m.to());
+        let mut steps: Vec<(Square, Option<Piece>)> = Vec::new();
+        match m {
+            Move::Castle { king, rook } => {
+                let side = CastlingSide::from_king_side(king < rook);
+                let us = self.position.turn();
+                let kings = [(king, None), (side.king_to(us), Some(Role::King.of(us)))];
+                let rooks = [(rook, None), (side.rook_to(us), Some(Role::Rook.of(us)))];
+                let both = [(king, None), (rook, None), kings[1], rooks[1]];
+                match chance.u8(..4) {
+                    0 => steps.extend(both),
+                    1 => steps.extend([kings[0], rooks[0], rooks[1], kings[1]]),
+                    _ => steps.extend(kings.into_iter().chain(rooks)),
+                }
+            }
+            Move::EnPassant { .. } => {
+                let victim = Square::from_coords(to.file(), from.rank());
+                let man = before.piece_at(from);
+                match chance.u8(..3) {
+                    0 => steps.extend([(victim, None), (from, None), (to, man)]),
+                    1 => steps.extend([(from, None), (victim, None), (to, man)]),
+                    _ => steps.extend([(from, None), (to, man), (victim, None)]),
+                }
+            }
+            _ => {
+                let man = before.piece_at(from);
+                let placed = after.board().piece_at(to);
+                let mut path: Vec<(Square, Option<Piece>)> = Vec::new();
+                let between: Vec<Square> = attacks::between(from, to).into_iter().collect();
+                if !between.is_empty() && chance.u8(..4) == 0 {
+                    let over = between[chance.usize(..between.len())];
+                    path.extend([(over, man), (over, None)]);
+                }
+                let captures = before.piece_at(to).is_some();
+                if captures && chance.bool() {
+                    match chance.bool() {
+                        true => {
+                            steps.push((to, None));
+                            steps.push((from, None));
+                        }
+                        false => {
+                            steps.push((from, None));
+                            steps.push((to, None));
+                        }
+                    }
+                } else {
+                    steps.push((from, None));
+                }
+                steps.extend(path);
+                if placed != man && chance.bool() {
+                    // The pawn goes first, and then the piece comes.
+                    steps.extend([(to, man), (to, None)]);
+                }
+                steps.push((to, placed));
+            }
+        }
+        for (square, man) in steps {
+            self.tape
+                .update(square, man.map(Piece::char), false, chance);
+            self.tape.now += chance.u64(20..=self.pause);
+        }
+    }
+
+    fn press(&mut self, chance: &mut Rng) {
+        let side = self.position.turn();
+        match self.press {
+            Press::Clock => self.tape.clock(!side, true, chance),
+            Press::Command => {
+                let side = side.fold_wb("white", "black");
+                self.tape.line(&format!(
+                    "! {{\"verb\":\"press\",\"args\":{{\"side\":\"{side}\"}}}}"
+                ));
+            }
+            Press::None => {}
+        }
+    }
+
+    /// The arbiter stops the clock, and gives the move back.
+    fn unpress(&mut self, chance: &mut Rng) {
+        if self.press == Press::Clock {
+            let side = self.position.turn();
+            self.tape.clock(!side, false, chance);
+            self.tape.now += 2_000;
+            self.tape.clock(side, false, chance);
+            self.tape.now += 2_000;
+        }
+    }
+
+    fn resume(&mut self, chance: &mut Rng) {
+        if self.press == Press::Clock {
+            self.tape.clock(self.position.turn(), true, chance);
+            self.tape.now += 2_000;
+        }
+    }
+
+    fn position_text(&self) -> String {
+        self.uci.join(" ")
+    }
+
+    fn judge(&self, told: Option<(&str, u64, u64)>) -> Result<(), String> {
+        let trace = Trace::parse(&self.tape.text).map_err(|error| error.to_string())?;
+        let settings =
+            replay::settings(&trace, Settings::new("1")).map_err(|error| error.to_string())?;
+        let summary = replay::summarise("played", &replay::replay(&trace, settings));
+        let game = summary.games.last().ok_or("no game")?;
+        if summary.games.len() != 1 {
+            return Err(format!("{} games", summary.games.len()));
+        }
+        let read: Vec<&str> = game.moves.iter().map(|ply| ply.uci.as_str()).collect();
+        if read != self.uci {
+            let same = read
+                .iter()
+                .zip(&self.uci)
+                .take_while(|(a, b)| a == b)
+                .count();
+            return Err(format!(
+                "from ply {} {:?}, not {:?}",
+                same + 1,
+                &read[same..read.len().min(same + 3)],
+                &self.uci[same..self.uci.len().min(same + 3)]
+            ));
+        }
+        if let Some(doubt) = game.moves.iter().find_map(|ply| ply.doubt) {
+            return Err(format!("doubt {doubt:?}"));
+        }
+        if !game.in_sync {
+            return Err("out of sync at the end".into());
+        }
+        let mut right = false;
+        for alert in &summary.alerts {
+            let kind = word(&alert.alert.kind);
+            let loud = alert.alert.severity != Severity::Info;
+            if let Some((expected, pressed, restored)) = told
+                && kind == expected
+                && alert.alert.severity == Severity::Urgent
+            {
+                if alert.raised_ms > pressed + 2_000 || alert.closed_ms != Some(restored) {
+                    return Err(format!(
+                        "{kind} from {} to {:?}, not {pressed} to {restored}",
+                        alert.raised_ms, alert.closed_ms
+                    ));
+                }
+                right = true;
+            } else if loud {
+                return Err(format!("alert {kind}: {}", alert.alert.text));
+            }
+        }
+        match told {
+            Some((kind, ..)) if !right => Err(format!("no {kind} was told")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A man of the side to move, and a square that it cannot go to.
+fn irregular(position: &Chess, chance: &mut Rng) -> Option<(Square, Square, &'static str)> {
+    let us = position.turn();
+    let board = position.board();
+    let legal = position.legal_moves();
+    let mut found = Vec::new();
+    for from in board.by_color(us) {
+        let man = board.piece_at(from)?;
+        for to in !board.by_color(us) & !board.kings() {
+            let plays = legal.iter().any(|m| m.from() == Some(from) && m.to() == to);
+            // Half a castling and a pawn that waits for its queen are their own kinds.
+            let castles = man.role == Role::King && from.distance(to) > 1;
+            let last_rank =
+                man.role == Role::Pawn && (to.rank() == Rank::First || to.rank() == Rank::Eighth);
+            if !plays && !castles && !last_rank {
+                found.push((from, to));
+            }
+        }
+    }
+    chance
+        .choice(found)
+        .map(|(from, to)| (from, to, "illegal_move"))
+}
+
+fn word(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }

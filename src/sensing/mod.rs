@@ -14,7 +14,7 @@ use crate::game::Line;
 use crate::laws::illegal::Attempt;
 use crate::laws::position::Position;
 use crate::publish::{AlertKind, CloseReason, CompletedBy, CorrectionReason, Doubt, IllegalReason};
-use shakmaty::{Bitboard, Color, Move, Role, Square};
+use shakmaty::{Bitboard, Color, Move, Piece, Role, Square};
 use std::collections::VecDeque;
 
 pub mod explain;
@@ -1262,7 +1262,7 @@ impl Sensing {
         if self.sign.is_some() || self.frozen_since.is_some() {
             return;
         }
-        if self.is_loud_pending(side, cx) {
+        if self.is_loud_pending(side, cx) && !self.is_victim_on_its_way(cx) {
             if !self.has_second_look(now, press, cx) {
                 return;
             }
@@ -1491,6 +1491,33 @@ impl Sensing {
             }
         }
         fault
+    }
+
+    /// Whether all that is wrong are men just taken that show on a square on their way off the board (five times in the 199 moves of
+    /// the recordings). A press is no reason to speak of them; if they stay, time is.
+    fn is_victim_on_its_way(&self, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let board = view.tip().board();
+        let open = self.picture.differing(board) & !self.mask(&view);
+        let taken: Vec<Piece> = (view.len().saturating_sub(2)..view.len())
+            .filter_map(|ply| {
+                let before = view.position(ply).board();
+                let after = view.position(ply + 1).board();
+                let gone = |piece: &Piece| {
+                    before.by_piece(*piece).count() > after.by_piece(*piece).count()
+                };
+                let victims = !view.position(ply).turn();
+                Role::ALL.iter().map(|role| role.of(victims)).find(gone)
+            })
+            .collect();
+        open.any()
+            && open.into_iter().all(|square| {
+                board.piece_at(square).is_none()
+                    && self
+                        .picture
+                        .piece(square)
+                        .is_some_and(|man| taken.contains(&man))
+            })
     }
 
     /// At a press a man of the presser's that is nowhere is no longer in his hand.

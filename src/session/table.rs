@@ -286,15 +286,7 @@ impl Table {
 
     /// The array on the board, in either orientation: a new game may be about to begin.
     pub(super) fn watch_array(&mut self) {
-        let start = match &self.next {
-            Some(Arm {
-                fen: Some(fen),
-                chess960,
-                ..
-            }) => Position::from_fen(fen, chess960.unwrap_or(false))
-                .unwrap_or_else(|_| Position::initial()),
-            _ => Position::initial(),
-        };
+        let start = self.next_start();
         let stands = self.raw.is_complete()
             && (self.raw.agrees_with(start.board())
                 || self.raw.rotated().agrees_with(start.board()));
@@ -306,8 +298,9 @@ impl Table {
             return;
         }
         if let Some(since) = self.array.since.take() {
-            self.array.ripe |=
-                self.now.saturating_sub(since) >= self.settings.games.array_before_move;
+            self.array.ripe = self.may_open()
+                && (self.array.ripe
+                    || self.now.saturating_sub(since) >= self.settings.games.array_before_move);
         }
         if self.array.ripe && self.may_open() {
             // A legal first move from an array that stood begins the game.
@@ -353,9 +346,9 @@ impl Table {
     /// Whether an array on the board would be a new game: none is open, or the one that is has moves that an array does not explain
     /// as taken back.
     fn may_open(&self) -> bool {
-        self.game
-            .as_ref()
-            .is_none_or(|game| game.ended_at.is_some() || game.line.len() > 2)
+        self.array.ripe = self.may_open()
+            && (self.array.ripe
+                || self.now.saturating_sub(since) >= self.settings.games.array_before_move);
     }
 
     /// Closes what was not ended, unchanged, and opens the next game.
