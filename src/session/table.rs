@@ -90,6 +90,10 @@ impl Game {
     }
 }
 
+fn is_initial(position: &Position) -> bool {
+    *position.board() == shakmaty::Board::new()
+}
+
 /// The plies before a position, as its move number counts them.
 fn plies_before(position: &Position) -> u32 {
     let setup = position.setup();
@@ -355,9 +359,11 @@ impl Table {
     /// Whether an array on the board would be a new game: none is open, or the one that is has moves that an array does not explain
     /// as taken back.
     fn may_open(&self) -> bool {
-        self.game
-            .as_ref()
-            .is_none_or(|game| game.ended_at.is_some() || game.line.len() > 2)
+        self.game.as_ref().is_none_or(|game| {
+            // Men can come home in the course of a game, while its clock runs.
+            let come_home = self.clock.is_running() && is_initial(game.line.tip());
+            game.ended_at.is_some() || (game.line.len() > 2 && !come_home)
+        })
     }
 
     /// Closes what was not ended, unchanged, and opens the next game.
