@@ -1,8 +1,7 @@
 //! How fast square events become plies, beside a referee that does the least: it plays whatever legal move from the last position
 //! leads to the placement. Both get the same events in the same run; the ratio is what counts, and who reads the games right.
 //!
-//! `cargo bench` measures the recordings of the corpus, or virtual games where there is no corpus. Other suites: `cargo bench
-//! --bench session`.
+//! The recordings of the corpus are measured, or virtual games where there is no corpus.
 
 #[allow(dead_code)]
 #[path = "../tests/support/games.rs"]
@@ -32,7 +31,9 @@ fn main() {
     );
     if std::env::var_os("JADOUBE_BENCH_PROFILE").is_some() {
         // For a profiler: sensing and nothing else.
-        (0..ROUNDS).for_each(|_| drop(rate(&games, events, |game| sense(game).len())));
+        for _ in 0..ROUNDS {
+            black_box(rate(&games, events, |game| sense(game).len()));
+        }
         return;
     }
     let (mut sensed, mut refereed) = (Vec::new(), Vec::new());

@@ -136,10 +136,10 @@ fn noise_is_survived() {
                 rest = after;
                 session.handle_bytes(now, chunk);
                 most_buffered = most_buffered.max(session.buffered().len());
-                if rng.u8(..50) == 0 {
-                    if let Ok(command) = Command::parse(&random_command(&mut rng), None) {
-                        session.handle_command(now, command);
-                    }
+                if rng.u8(..50) == 0
+                    && let Ok(command) = Command::parse(&random_command(&mut rng), None)
+                {
+                    session.handle_command(now, command);
                 }
                 if rng.u8(..200) == 0 {
                     session.handle_lost(now);
@@ -593,7 +593,7 @@ struct Tally {
 impl Tally {
     /// Plays a game on a fast and a slow board, standing either way.
     fn play(&mut self, game: &SimGame, seed: u64, name: &str) {
-        for (scan_ms, rotated) in [(40, seed % 2 == 0), (250, seed % 2 == 1)] {
+        for (scan_ms, rotated) in [(40, seed.is_multiple_of(2)), (250, !seed.is_multiple_of(2))] {
             let options = TableOptions {
                 control: Some("5400+30".parse().expect("a time control")),
                 scan_ms,
