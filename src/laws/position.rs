@@ -162,6 +162,33 @@ impl Position {
             .filter(move |m| m.from() == Some(from))
     }
 
+    /// The moves of the man on `from` to the square `to`, in the same sense as [`Position::moves`], castling aside. Much cheaper than
+    /// all moves where the Laws know the position.
+    pub fn moves_between(&self, from: Square, to: Square) -> MoveList {
+        let mut moves = match (&self.inner, self.board().role_at(from)) {
+            (_, None) => MoveList::new(),
+            (Inner::Legal(chess), Some(role)) => chess.san_candidates(role, to),
+            (Inner::Geometric(_), Some(_)) => self.moves(),
+        };
+        moves.retain(|m| !m.is_castle() && m.from() == Some(from) && m.to() == to);
+        moves
+    }
+
+    /// Whether the man on `square` is a king or rook that has not lost the right to castle.
+    pub fn may_castle_with(&self, square: Square) -> bool {
+        let rights = match &self.inner {
+            Inner::Legal(chess) => chess.castles().castling_rights(),
+            Inner::Geometric(setup) => setup.castling_rights,
+        };
+        match self.board().piece_at(square) {
+            Some(man) if man.role == Role::King => {
+                (rights & self.board().by_color(man.color)).any()
+            }
+            Some(_) => rights.contains(square),
+            None => false,
+        }
+    }
+
     /// The moves that the men can make by their geometry, king safety and legality of castling aside.
     pub fn geometric_moves(&self) -> MoveList {
         geometric_moves(&self.setup(), self.mode)

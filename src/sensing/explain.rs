@@ -4,7 +4,7 @@
 
 use crate::board::{Contents, Picture};
 use crate::laws::position::Position;
-use shakmaty::{Bitboard, Color, Move, Role, Square};
+use shakmaty::{Bitboard, Color, Move, Role, Square, attacks};
 
 /// The moves from `position` that lead to exactly what the board shows, squares in `mask` aside. A move that needs one of those
 /// waits until it is put right.
@@ -23,11 +23,33 @@ pub fn moves_to(
     if open.count() == 1 && picture.is_exact() && mask.is_empty() {
         return Vec::new();
     }
-    position
-        .moves()
+    let candidates = match ends_of_move(position, picture, open) {
+        Some((from, to)) => position.moves_between(from, to),
+        None => position.moves(),
+    };
+    candidates
         .into_iter()
         .filter(|m| leads_to(position, *m, picture, open, mask))
         .collect()
+}
+
+/// Where a move must have begun and ended, if that is plain: every ordinary move changes two squares that a board which knows its
+/// men shows both. Only in Chess960 can castling change so few.
+fn ends_of_move(
+    position: &Position,
+    picture: &Picture,
+    open: Bitboard,
+) -> Option<(Square, Square)> {
+    if open.count() != 2 || !picture.is_exact() || position.castling_mode().is_chess960() {
+        return None;
+    }
+    let own = position.board().by_color(position.turn());
+    let (one, other) = (open.first()?, open.last()?);
+    Some(if own.contains(one) {
+        (one, other)
+    } else {
+        (other, one)
+    })
 }
 
 /// Whether `m` explains all of `open`, and nothing against it.
@@ -185,9 +207,15 @@ pub fn is_in_progress(position: &Position, picture: &Picture, open: Bitboard) ->
         .any(|m| may_pass(position, m, picture, open))
 }
 
-fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard) -> bool {
+/// Whether the board may show this on the way of `m`, be it with the man standing on a square that it passes, or just after it with
+/// the captured man still passing over another square.
+pub fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard) -> bool {
     let effects = position.effects(m);
-    if !open.is_subset(effects.squares()) {
+    let beside = open & !effects.squares();
+    if beside.any()
+        && !is_mover_passing(position, m, picture, beside)
+        && !is_victim_passing(position, m, picture, beside)
+    {
         return false;
     }
     effects.iter().all(|(square, new)| {
@@ -199,6 +227,30 @@ fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard) -> 
             || contents.agrees(new)
             || waits_for_exchange(position, m, square, contents)
     })
+}
+
+/// A man that slides over the board is seen on squares on its way.
+fn is_mover_passing(position: &Position, m: Move, picture: &Picture, beside: Bitboard) -> bool {
+    let (Some(from), Some(square)) = (m.from(), beside.single_square()) else {
+        return false;
+    };
+    attacks::between(from, m.to()).contains(square)
+        && picture.is_empty(from)
+        && picture
+            .at(square)
+            .is_some_and(|contents| contents.agrees(Some(m.role().of(position.turn()))))
+}
+
+/// A captured man in a hand that passes low over the board is seen for a moment on a vacant square (three of four recordings).
+fn is_victim_passing(position: &Position, m: Move, picture: &Picture, beside: Bitboard) -> bool {
+    let (Some(role), Some(square)) = (m.capture(), beside.single_square()) else {
+        return false;
+    };
+    let victim = role.of(!position.turn());
+    position.board().piece_at(square).is_none()
+        && picture
+            .at(square)
+            .is_some_and(|contents| contents.agrees(Some(victim)))
 }
 
 fn waits_for_exchange(position: &Position, m: Move, square: Square, contents: Contents) -> bool {

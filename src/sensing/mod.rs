@@ -14,7 +14,7 @@ use crate::game::Line;
 use crate::laws::illegal::Attempt;
 use crate::laws::position::Position;
 use crate::publish::{AlertKind, CloseReason, CompletedBy, CorrectionReason, Doubt, IllegalReason};
-use shakmaty::{Bitboard, Color, Move, Piece, Role, Square};
+use shakmaty::{Bitboard, CastlingSide, Color, Move, Role, Square, attacks};
 use std::collections::VecDeque;
 
 pub mod explain;
@@ -235,6 +235,8 @@ struct Press {
     at: Millis,
     /// The other side has pressed since.
     overtaken: bool,
+    /// Nothing on the board explained it when it was quiet; a slow scan may still bring the move.
+    waits: bool,
     /// The placement was not explained, and a dump was asked for.
     dump_asked: bool,
     dump_seen: bool,
@@ -343,6 +345,7 @@ impl Sensing {
             side,
             at: now,
             overtaken: false,
+            waits: false,
             dump_asked: false,
             dump_seen: false,
         });
@@ -584,11 +587,8 @@ impl Sensing {
         if self.follow_shadow(now) {
             return true;
         }
-        for mask in if mask.is_empty() {
-            vec![none]
-        } else {
-            vec![none, mask]
-        } {
+        let masks = if mask.is_empty() { 1 } else { 2 };
+        for mask in [none, mask].into_iter().take(masks) {
             let view = View::new(cx.line, self.tentative.as_ref());
             let tip = view.tip();
             if (differing & !mask).is_empty() {
@@ -803,7 +803,7 @@ impl Sensing {
             });
             return;
         }
-        if explain::is_in_progress(tip, &self.picture, differing) {
+        if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
@@ -907,7 +907,7 @@ impl Sensing {
             };
             let arrived = match m {
                 Move::Castle { king, rook } => {
-                    let side = shakmaty::CastlingSide::from_king_side(king < rook);
+                    let side = CastlingSide::from_king_side(king < rook);
                     !left.contains(king) && !left.contains(side.king_to(us))
                 }
                 Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
@@ -980,7 +980,7 @@ impl Sensing {
         for m in line {
             let to = match m {
                 Move::Castle { king, rook } => {
-                    shakmaty::CastlingSide::from_king_side(king < rook).king_to(position.turn())
+                    CastlingSide::from_king_side(king < rook).king_to(position.turn())
                 }
                 m => m.to(),
             };
@@ -1045,30 +1045,14 @@ impl Sensing {
         let Move::Normal { role, from, to, .. } = m else {
             return settle;
         };
-        let us = before.turn();
-        if role == Role::Rook {
-            let castles = before.moves().into_iter().any(|other| match other {
-                Move::Castle { king, rook } => {
-                    rook == from
-                        && shakmaty::CastlingSide::from_king_side(king < rook).rook_to(us) == to
-                }
-                _ => false,
-            });
-            if castles {
-                return self.timing.hold_rook;
-            }
+        if role == Role::Rook && castles_by(before, from, to) {
+            return self.timing.hold_rook;
         }
-        let goes_on = before.moves_from(from).any(|other| match other {
-            Move::Normal { to: further, .. } => {
-                shakmaty::attacks::between(from, further).contains(to)
-            }
-            Move::Castle { king, rook } => {
-                let side = shakmaty::CastlingSide::from_king_side(king < rook);
-                shakmaty::attacks::between(king, side.king_to(us)).contains(to)
-            }
-            _ => false,
-        });
-        if goes_on { hold } else { settle }
+        if goes_on(before, role, from, to) {
+            hold
+        } else {
+            settle
+        }
     }
 
     /// How long a placement must rest that rewrites what is in the record.
@@ -1101,6 +1085,9 @@ impl Sensing {
             return false;
         }
         let theirs = last.after.board().by_color(last.after.turn());
+        if (lifted & theirs).is_empty() {
+            return false;
+        }
         let before = match tentative.moves.len() {
             0 | 1 => cx.line.position(tentative.keep),
             n => &tentative.moves[n - 2].after,
@@ -1161,6 +1148,9 @@ impl Sensing {
         }
         if press.dump_asked {
             return press.at + self.timing.dump;
+        }
+        if press.waits {
+            return press.at + self.timing.press;
         }
         self.quiet_at()
             .clamp(press.at, press.at + self.timing.press)
@@ -1262,7 +1252,7 @@ impl Sensing {
         if self.sign.is_some() || self.frozen_since.is_some() {
             return;
         }
-        if self.is_loud_pending(side, cx) && !self.is_victim_on_its_way(cx) {
+        if self.is_loud_pending(side, cx) {
             if !self.has_second_look(now, press, cx) {
                 return;
             }
@@ -1285,8 +1275,16 @@ impl Sensing {
             || self.own_man_missing(side, cx)
     }
 
-    /// Before anything is told to the arbiter the board is read once more, where it can be.
+    /// Before anything is told to the arbiter the board has had the time of a scan to show what was done before the press, and is
+    /// read once more, where it can be.
     fn has_second_look(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
+        if !press.overtaken && !press.dump_seen && now < press.at + self.timing.press {
+            self.presses.push_front(Press {
+                waits: true,
+                ..press
+            });
+            return false;
+        }
         if !cx.can_dump || press.dump_seen || now >= press.at + self.timing.dump {
             return true;
         }
@@ -1352,6 +1350,25 @@ impl Sensing {
         (differing & !self.mask(&view)).any()
     }
 
+    /// Whether all that differs is the man that was captured last, passing over another square on its way off the board, and perhaps
+    /// a man of the opponent, who has begun to answer.
+    fn is_victim_about(&self, view: &View<'_>) -> bool {
+        let Some(last) = view.last().filter(|m| m.is_capture()) else {
+            return false;
+        };
+        let before = view.position(view.len() - 1);
+        let tip = view.tip();
+        let mut open = self.picture.differing(before.board());
+        let lifted: Bitboard = (open & tip.board().by_color(tip.turn()))
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+            .collect();
+        if lifted.count() == 1 {
+            open &= !lifted;
+        }
+        explain::may_pass(before, last, &self.picture, open)
+    }
+
     /// Things that are never told, however long: men in the hands, a move on its way.
     fn is_patient(&self, view: &View<'_>, open: Bitboard, cx: &Context<'_>) -> bool {
         let tip = view.tip();
@@ -1383,7 +1400,10 @@ impl Sensing {
         let tip = view.tip();
         let mask = self.mask(&view);
         let open = self.picture.differing(tip.board()) & !mask;
-        if open.count() > CLEARED || self.is_patient(&view, open, cx) {
+        if open.count() > CLEARED
+            || self.is_patient(&view, open, cx)
+            || (!self.grace_passed && self.is_victim_about(&view))
+        {
             return None;
         }
         // One deed that the board shows whole is that deed, even if half of it would be a legal move.
@@ -1491,33 +1511,6 @@ impl Sensing {
             }
         }
         fault
-    }
-
-    /// Whether all that is wrong are men just taken that show on a square on their way off the board (five times in the 199 moves of
-    /// the recordings). A press is no reason to speak of them; if they stay, time is.
-    fn is_victim_on_its_way(&self, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
-        let board = view.tip().board();
-        let open = self.picture.differing(board) & !self.mask(&view);
-        let taken: Vec<Piece> = (view.len().saturating_sub(2)..view.len())
-            .filter_map(|ply| {
-                let before = view.position(ply).board();
-                let after = view.position(ply + 1).board();
-                let gone = |piece: &Piece| {
-                    before.by_piece(*piece).count() > after.by_piece(*piece).count()
-                };
-                let victims = !view.position(ply).turn();
-                Role::ALL.iter().map(|role| role.of(victims)).find(gone)
-            })
-            .collect();
-        open.any()
-            && open.into_iter().all(|square| {
-                board.piece_at(square).is_none()
-                    && self
-                        .picture
-                        .piece(square)
-                        .is_some_and(|man| taken.contains(&man))
-            })
     }
 
     /// At a press a man of the presser's that is nowhere is no longer in his hand.
@@ -1719,11 +1712,10 @@ impl Sensing {
         let attempt = Attempt::read(tip, open, |square| self.picture.piece(square));
         let irregular = attempt
             .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
-        let in_progress = explain::is_in_progress(tip, &self.picture, open);
         if irregular
-            && !in_progress
             && quiet_before
             && self.faults.iter().all(|fault| fault.level == Level::Noted)
+            && !explain::is_in_progress(tip, &self.picture, open)
         {
             self.lift_over_fault = Some((now, square));
         }
@@ -1861,6 +1853,44 @@ fn is_continued(earlier: Move, later: Move) -> bool {
     }
 }
 
+/// Whether the rook that went from `from` to `to` may be about to castle.
+fn castles_by(before: &Position, from: Square, to: Square) -> bool {
+    let us = before.turn();
+    before.may_castle_with(from)
+        && before.moves().into_iter().any(|other| match other {
+            Move::Castle { king, rook } => {
+                rook == from && CastlingSide::from_king_side(king < rook).rook_to(us) == to
+            }
+            _ => false,
+        })
+}
+
+/// Whether the man that went from `from` to `to` can go on the same way: one square more, or the king to where he castles.
+fn goes_on(before: &Position, role: Role, from: Square, to: Square) -> bool {
+    match role {
+        Role::Knight => false,
+        Role::King => {
+            let us = before.turn();
+            before.may_castle_with(from)
+                && before.moves().into_iter().any(|other| match other {
+                    Move::Castle { king, rook } => {
+                        let side = CastlingSide::from_king_side(king < rook);
+                        king == from && attacks::between(king, side.king_to(us)).contains(to)
+                    }
+                    _ => false,
+                })
+        }
+        // What may go further may also go one square further: it can be stopped by nothing but a man there.
+        Role::Pawn | Role::Bishop | Role::Rook | Role::Queen => {
+            let ray = attacks::ray(from, to);
+            let beyond = (attacks::king_attacks(to) & ray).into_iter();
+            beyond
+                .filter(|next| attacks::between(from, *next).contains(to))
+                .any(|next| !before.moves_between(from, next).is_empty())
+        }
+    }
+}
+
 fn capture_square(m: Move) -> Square {
     match m {
         Move::EnPassant { from, to } => Square::from_coords(to.file(), from.rank()),
@@ -1907,6 +1937,14 @@ impl<'a> View<'a> {
 
     fn tip(&self) -> &'a Position {
         self.position(self.len())
+    }
+
+    /// The move that led to the tip.
+    fn last(&self) -> Option<Move> {
+        match self.moves.last() {
+            Some(seen) => Some(seen.mv),
+            None => Some(self.line.plies.get(self.keep.checked_sub(1)?)?.mv),
+        }
     }
 
     /// When the last of these plies was seen.

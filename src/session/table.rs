@@ -90,6 +90,10 @@ impl Game {
     }
 }
 
+fn is_initial(position: &Position) -> bool {
+    *position.board() == shakmaty::Board::new()
+}
+
 /// The plies before a position, as its move number counts them.
 fn plies_before(position: &Position) -> u32 {
     let setup = position.setup();
@@ -346,9 +350,33 @@ impl Table {
     /// Whether an array on the board would be a new game: none is open, or the one that is has moves that an array does not explain
     /// as taken back.
     fn may_open(&self) -> bool {
-        self.array.ripe = self.may_open()
-            && (self.array.ripe
-                || self.now.saturating_sub(since) >= self.settings.games.array_before_move);
+        self.game
+            .as_ref()
+            .is_none_or(|game| game.ended_at.is_some() || self.is_left_for_array(game))
+    }
+
+    /// Whether an array on the board has left this game behind: it was reached neither by taking back nor by playing, as when all
+    /// knights have gone home.
+    fn is_left_for_array(&self, game: &Game) -> bool {
+        if game.line.len() <= 2 {
+            return false;
+        }
+        let (tip, start) = (game.line.tip(), self.next_start());
+        let plays_there = |m: Move| tip.play(m).board() == start.board();
+        tip.board() != start.board() && !tip.moves().into_iter().any(plays_there)
+    }
+
+    /// Where the next game begins.
+    fn next_start(&self) -> Position {
+        match &self.next {
+            Some(Arm {
+                fen: Some(fen),
+                chess960,
+                ..
+            }) => Position::from_fen(fen, chess960.unwrap_or(false))
+                .unwrap_or_else(|_| Position::initial()),
+            _ => Position::initial(),
+        }
     }
 
     /// Closes what was not ended, unchanged, and opens the next game.

@@ -1,0 +1,294 @@
+//! How fast square events become plies, beside a referee that does the least: it plays whatever legal move from the last position
+//! leads to the placement. Both get the same events in the same run; the ratio is what counts, and who reads the games right.
+//!
+//! The recordings of the corpus are measured, or virtual games where there is no corpus.
+
+#[allow(dead_code)]
+#[path = "../tests/support/games.rs"]
+mod games;
+
+use jadoube::Millis;
+use jadoube::board::driver::Watch;
+use jadoube::board::{Contents, Driver, Reading};
+use jadoube::clock::{self, Wing};
+use jadoube::game::{Line, Ply};
+use jadoube::laws::position::Position;
+use jadoube::sensing::{Context, Observation, Sensing, Timing};
+use jadoube::sim;
+use jadoube::sim::hands::Level;
+use jadoube::sim::player::TableOptions;
+use shakmaty::{Board, Chess, Color, Move, Position as _, Square};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+fn main() {
+    let games = prepared();
+    let events: usize = games.iter().map(Prepared::squares).sum();
+    let plies: usize = games.iter().map(|game| game.moves.len()).sum();
+    println!(
+        "{} games, {events} square events, {plies} plies",
+        games.len()
+    );
+    if std::env::var_os("JADOUBE_BENCH_PROFILE").is_some() {
+        // For a profiler: sensing and nothing else.
+        for _ in 0..ROUNDS {
+            black_box(rate(&games, events, |game| sense(game).len()));
+        }
+        return;
+    }
+    let (mut sensed, mut refereed) = (Vec::new(), Vec::new());
+    // In turns, so that both meet the same mood of the machine.
+    for _ in 0..ROUNDS {
+        sensed.push(rate(&games, events, |game| sense(game).len()));
+        refereed.push(rate(&games, events, |game| referee(game).len()));
+    }
+    let (sensed, refereed) = (median(sensed), median(refereed));
+    let right = |read: &dyn Fn(&Prepared) -> Vec<String>| -> usize {
+        games
+            .iter()
+            .map(|game| right(&read(game), &game.moves))
+            .sum()
+    };
+    println!(
+        "sensing: {:.2} million square events a second, {} of {plies} plies right",
+        sensed / 1e6,
+        right(&sense)
+    );
+    println!(
+        "referee: {:.2} million square events a second, {} of {plies} plies right",
+        refereed / 1e6,
+        right(&referee)
+    );
+    println!("ratio: {:.2}", sensed / refereed);
+    for game in &games {
+        println!(
+            "  {}: sensing {}, referee {} of {}",
+            game.name,
+            self::right(&sense(game), &game.moves),
+            self::right(&referee(game), &game.moves),
+            game.moves.len()
+        );
+    }
+}
+
+/// A game as its squares and presses, decoded and turned the right way round beforehand.
+struct Prepared {
+    name: String,
+    first: Vec<(Square, Contents)>,
+    events: Vec<(Millis, Input)>,
+    moves: Vec<String>,
+}
+
+enum Input {
+    Square([(Square, Contents); 1]),
+    Press(Color),
+}
+
+impl Prepared {
+    fn new(name: String, messages: &[(Millis, Vec<u8>)], moves: Vec<String>) -> Prepared {
+        let mut driver = Driver::new(Watch::Ignore);
+        let mut first: Vec<(Square, Contents)> = Vec::new();
+        let mut events = Vec::new();
+        let mut rotated = false;
+        let mut to_move: Option<Wing> = None;
+        for (at, bytes) in messages {
+            driver.handle_bytes(*at, bytes, |reading| match reading {
+                Reading::Dump(squares) if first.is_empty() => {
+                    rotated = squares.contains(&(
+                        Square::A1,
+                        Contents::Piece(shakmaty::Role::Rook.of(Color::Black)),
+                    ));
+                    first = squares
+                        .iter()
+                        .map(|(square, contents)| (turned(*square, rotated), *contents))
+                        .collect();
+                }
+                Reading::Square { square, contents } => {
+                    events.push((*at, Input::Square([(turned(square, rotated), contents)])));
+                }
+                Reading::Clock(clock::Reading::Times {
+                    to_move: wing,
+                    running: true,
+                    ..
+                }) => {
+                    if to_move.is_some_and(|before| before != wing) {
+                        let white = if rotated { Wing::Right } else { Wing::Left };
+                        // The lever fell on the side that now waits.
+                        events.push((*at, Input::Press(Color::from_white(wing != white))));
+                    }
+                    to_move = Some(wing);
+                }
+                _ => {}
+            });
+        }
+        Prepared {
+            name,
+            first,
+            events,
+            moves,
+        }
+    }
+
+    fn squares(&self) -> usize {
+        self.events
+            .iter()
+            .filter(|(_, input)| matches!(input, Input::Square(_)))
+            .count()
+    }
+}
+
+fn turned(square: Square, rotated: bool) -> Square {
+    if rotated { square.rotate_180() } else { square }
+}
+
+fn prepared() -> Vec<Prepared> {
+    let recorded: Vec<Prepared> = games::recordings()
+        .into_iter()
+        .map(|recording| Prepared::new(recording.name.into(), &recording.messages, recording.moves))
+        .collect();
+    if !recorded.is_empty() {
+        return recorded;
+    }
+    println!("no recordings here (JADOUBE_CORPUS names their folder): virtual games instead");
+    (0..8)
+        .map(|seed| {
+            let game = games::random_game(seed, 60);
+            let options = TableOptions {
+                control: Some("300+3".parse().expect("a time control")),
+                ..TableOptions::default()
+            };
+            let traced = sim::trace(&game, Level::Human, seed, &options).expect("human hands");
+            Prepared::new(format!("virtual {seed}"), &traced.messages, game.uci())
+        })
+        .collect()
+}
+
+/// Sensing with the least record that can follow it; timers go off as in a session.
+fn sense(game: &Prepared) -> Vec<String> {
+    let mut line = Line::new(Position::initial());
+    let mut sensing = Sensing::new(Timing::default());
+    sensing.handle_squares(0, &game.first, &context(&line));
+    take(&mut sensing, &mut line);
+    for (at, input) in &game.events {
+        serve(&mut sensing, &mut line, *at);
+        match input {
+            Input::Square(change) => sensing.handle_squares(*at, change, &context(&line)),
+            Input::Press(side) => sensing.handle_press(*at, *side, &context(&line)),
+        }
+        take(&mut sensing, &mut line);
+    }
+    serve(&mut sensing, &mut line, Millis::MAX / 2);
+    (0..line.len()).map(|index| line.uci(index)).collect()
+}
+
+fn serve(sensing: &mut Sensing, line: &mut Line, until: Millis) {
+    while let Some(at) = sensing
+        .poll_timeout(&context(line))
+        .filter(|at| *at <= until)
+    {
+        black_box(sensing.handle_timeout(at, &context(line)));
+        take(sensing, line);
+    }
+}
+
+fn take(sensing: &mut Sensing, line: &mut Line) {
+    while let Some(observation) = sensing.poll_observation() {
+        match observation {
+            Observation::Moved { keep, moves, .. } => {
+                line.plies.truncate(keep);
+                line.plies.extend(
+                    moves
+                        .into_iter()
+                        .map(|seen| Ply::new(seen.mv, seen.after, seen.at)),
+                );
+            }
+            Observation::Completed { by, .. } => {
+                if let Some(last) = line.plies.last_mut() {
+                    last.by = Some(by);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn context(line: &Line) -> Context<'_> {
+    Context {
+        line,
+        following: true,
+        has_clock: true,
+        can_dump: false,
+        time_trouble: false,
+    }
+}
+
+/// Plays every legal move from the last position that leads to the placement, the moment it does.
+fn referee(game: &Prepared) -> Vec<String> {
+    let mut position = Chess::default();
+    let mut board = Board::empty();
+    for (square, contents) in &game.first {
+        show(&mut board, *square, *contents);
+    }
+    let mut next = successors(&position);
+    let mut played = Vec::new();
+    for (_, input) in &game.events {
+        let Input::Square([(square, contents)]) = input else {
+            continue;
+        };
+        show(&mut board, *square, *contents);
+        if let Some((m, _)) = next.iter().find(|(_, after)| *after == board) {
+            let m = *m;
+            played.push(m.to_uci(position.castles().mode()).to_string());
+            position.play_unchecked(m);
+            next = successors(&position);
+        }
+    }
+    played
+}
+
+fn show(board: &mut Board, square: Square, contents: Contents) {
+    match contents.piece() {
+        Some(piece) => board.set_piece_at(square, piece),
+        None => board.discard_piece_at(square),
+    }
+}
+
+fn successors(position: &Chess) -> Vec<(Move, Board)> {
+    position
+        .legal_moves()
+        .into_iter()
+        .map(|m| {
+            let mut after = position.clone();
+            after.play_unchecked(m);
+            (m, after.board().clone())
+        })
+        .collect()
+}
+
+/// How many plies agree until the first that does not.
+fn right(read: &[String], moves: &[String]) -> usize {
+    read.iter()
+        .zip(moves)
+        .take_while(|(read, played)| read == played)
+        .count()
+}
+
+fn rate(games: &[Prepared], events: usize, read: impl Fn(&Prepared) -> usize) -> f64 {
+    let begun = Instant::now();
+    let mut turns = 0;
+    while begun.elapsed() < ROUND {
+        for game in games {
+            black_box(read(black_box(game)));
+        }
+        turns += 1;
+    }
+    (turns * events) as f64 / begun.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_millis(400);
