@@ -90,10 +90,6 @@ impl Game {
     }
 }
 
-fn is_initial(position: &Position) -> bool {
-    *position.board() == shakmaty::Board::new()
-}
-
 /// The plies before a position, as its move number counts them.
 fn plies_before(position: &Position) -> u32 {
     let setup = position.setup();
