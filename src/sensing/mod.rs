@@ -1363,8 +1363,16 @@ impl Sensing {
             .into_iter()
             .filter(|square| self.picture.is_empty(*square))
             .collect();
-        if lifted.count() == 1 {
+        if let Some(square) = lifted.single_square() {
             open &= !lifted;
+            // A man of the same kind that left its own square is where it went, and not the one that was taken.
+            let man = tip.board().piece_at(square);
+            if open
+                .into_iter()
+                .any(|stray| self.picture.piece(stray) == man)
+            {
+                return false;
+            }
         }
         explain::may_pass(before, last, &self.picture, open)
     }
