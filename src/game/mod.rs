@@ -20,6 +20,8 @@ pub struct Ply {
     pub seen_at: Millis,
     pub state: MoveState,
     pub by: Option<CompletedBy>,
+    /// The mover has pressed, be it before the reply or after it.
+    pub pressed: bool,
     pub clk_ms: Option<u64>,
     pub emt_ms: Option<u64>,
     pub doubt: Option<Doubt>,
@@ -34,6 +36,7 @@ impl Ply {
             seen_at,
             state: MoveState::Provisional,
             by: None,
+            pressed: false,
             clk_ms: None,
             emt_ms: None,
             doubt: None,

@@ -80,6 +80,8 @@ pub struct Context<'a> {
     pub following: bool,
     /// Whether a clock has run, or was pressed, in this game.
     pub has_clock: bool,
+    /// Whether a clock is attached that has not run yet: the first moves may fall away again.
+    pub unstarted: bool,
     /// Whether the board can be asked for a dump.
     pub can_dump: bool,
     /// Whether the player who has the move is short of time.
@@ -104,6 +106,10 @@ pub enum Observation {
     /// This side pressed, and no move of his was there to complete.
     PressWithoutMove {
         side: Color,
+    },
+    /// The exchange of this ply, which the board had not shown, is the one recorded.
+    PromotionSeen {
+        ply: usize,
     },
     /// This side's clock was pressed over a move of the other side: the clock may stand the wrong way round.
     WrongSidePressed {
@@ -167,6 +173,10 @@ pub struct Fault {
     pub since: Millis,
     /// The irregular move and what was played after it, by geometry: what the record becomes if it stands.
     pub shadow: Vec<Seen>,
+    /// The ply that it is about, where that is not the next one.
+    pub ply: Option<usize>,
+    /// It was answered, where nobody had pressed.
+    pub answered: bool,
 }
 
 /// How loud a fault is.
@@ -203,6 +213,10 @@ pub struct Sensing {
     next_fault: u32,
     /// Presses that are not judged yet, the oldest first.
     presses: VecDeque<Press>,
+    /// A press that was judged while this side's move was not on the board yet; it completes the move when it comes.
+    unspent: Option<Color>,
+    /// Without a clock: a position of the game so far that stands on the board again, from further back than a takeback goes.
+    away: Option<usize>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -233,6 +247,8 @@ struct Tentative {
 struct Press {
     side: Color,
     at: Millis,
+    /// It has completed his move already; what is left to judge is the rest of the board.
+    spent: bool,
     /// The other side has pressed since.
     overtaken: bool,
     /// Nothing on the board explained it when it was quiet; a slow scan may still bring the move.
@@ -258,6 +274,8 @@ impl Sensing {
             faults: Vec::new(),
             next_fault: 1,
             presses: VecDeque::new(),
+            unspent: None,
+            away: None,
             look_due: false,
             waiting: None,
             frozen_since: None,
@@ -337,6 +355,36 @@ impl Sensing {
         if !cx.following {
             return;
         }
+        self.unspent = None;
+        // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let n = view.len();
+        let recorded = |ply: usize| cx.line.plies.get(ply - 1).filter(|_| ply <= view.keep);
+        if n >= 2
+            && view.position(n - 1).turn() != side
+            && recorded(n - 1).is_some_and(|ply| !ply.pressed)
+            && recorded(n).is_none_or(|ply| !ply.pressed)
+        {
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+            return;
+        }
+        // His move stands and is told: this completes it, whatever is seen before the press is judged.
+        let in_place = (self.picture.differing(view.tip().board())
+            & view.tip().board().by_color(side))
+        .is_empty();
+        let spent = in_place
+            && n >= 1
+            && view.position(n - 1).turn() == side
+            && recorded(n).is_some_and(|ply| !ply.pressed);
+        if spent {
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+        }
         // Two presses within half a second: the first is judged by what is known now.
         if let Some(earlier) = self.presses.back_mut() {
             earlier.overtaken = true;
@@ -344,6 +392,7 @@ impl Sensing {
         self.presses.push_back(Press {
             side,
             at: now,
+            spent,
             overtaken: false,
             waits: false,
             dump_asked: false,
@@ -370,6 +419,8 @@ impl Sensing {
     pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
         self.tentative = None;
         self.presses.clear();
+        self.unspent = None;
+        self.away = None;
         self.look_due = false;
         self.lift_over_fault = None;
         self.close_faults(CloseReason::Superseded);
@@ -390,6 +441,8 @@ impl Sensing {
         self.picture = picture;
         self.tentative = None;
         self.presses.clear();
+        self.unspent = None;
+        self.away = None;
         self.look_due = false;
         self.waiting = None;
         self.frozen_since = None;
@@ -412,6 +465,8 @@ impl Sensing {
     pub fn finish(&mut self) {
         self.tentative = None;
         self.presses.clear();
+        self.unspent = None;
+        self.away = None;
         self.look_due = false;
         self.waiting = None;
         self.lift_over_fault = None;
@@ -443,6 +498,7 @@ impl Sensing {
             self.searched = true;
             if cx.following {
                 self.search(now, cx);
+                self.tell_sync();
             }
             self.observations.push_back(Observation::Stable);
             return "settle";
@@ -483,7 +539,17 @@ impl Sensing {
             "dump"
         } else if !self.grace_passed && now >= self.last_change + self.timing.grace {
             self.grace_passed = true;
-            self.note_fault(Level::Noted, cx);
+            // What is noted is set aside, and the rest looked at again.
+            let mut told = usize::MAX;
+            while self.faults.len() != told
+                && self
+                    .observations
+                    .iter()
+                    .all(|told| !matches!(told, Observation::Moved { .. }))
+            {
+                told = self.faults.len();
+                self.note_fault(Level::Noted, cx);
+            }
             "grace"
         } else {
             self.escalate_by_time(now, cx);
@@ -569,7 +635,9 @@ impl Sensing {
         if self.waiting.is_some() && !self.end_of_waiting(cx) {
             return;
         }
-        self.match_near(now, cx);
+        if self.match_near(now, cx) {
+            self.away = None;
+        }
         self.close_restored(cx);
         self.tell_sync();
     }
@@ -661,6 +729,13 @@ impl Sensing {
         let [line] = found.as_slice() else {
             return None;
         };
+        // The man that moved last may have gone on before the reply: fewer plies explain the board then.
+        if view
+            .last()
+            .is_some_and(|last| line.get(1).is_some_and(|m| m.from() == Some(last.to())))
+        {
+            return None;
+        }
         Some(self.seen(tip, line, now))
     }
 
@@ -729,6 +804,10 @@ impl Sensing {
             };
             return;
         }
+        if self.is_too_far_back(keep, cx) {
+            self.tentative = None;
+            return;
+        }
         self.tentative = Some(Tentative {
             keep,
             moves: Vec::new(),
@@ -737,6 +816,55 @@ impl Sensing {
             shown: true,
             why: CorrectionReason::TakenBack,
         });
+    }
+
+    /// Without a clock nobody can tell a long takeback from analysis: more than two plies back is neither.
+    fn is_too_far_back(&self, keep: usize, cx: &Context<'_>) -> bool {
+        !cx.has_clock && !cx.unstarted && cx.line.len() > keep + 2
+    }
+
+    /// Whether an earlier position of the game stands on the board, from further back than a takeback goes; two further plies from
+    /// there are play again.
+    fn look_further_back(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if cx.has_clock || cx.unstarted {
+            return false;
+        }
+        if let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) {
+            let from = cx.line.position(keep);
+            let found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, 2, 2);
+            if let [line] = found.as_slice() {
+                let moves = self.seen(from, line, now);
+                self.away = None;
+                self.tentative = None;
+                self.observations.push_back(Observation::Moved {
+                    keep,
+                    moves,
+                    why: CorrectionReason::TakenBack,
+                    alternatives: Vec::new(),
+                });
+                return true;
+            }
+            if self.picture.agrees_with(from.board())
+                || !explain::moves_to(
+                    from,
+                    &self.picture,
+                    self.picture.differing(from.board()),
+                    Bitboard::EMPTY,
+                )
+                .is_empty()
+            {
+                return true;
+            }
+        }
+        let deepest = cx.line.len().saturating_sub(2);
+        let far = (1..deepest)
+            .rev()
+            .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
+        if far.is_some() {
+            self.away = far;
+            self.tell_sync();
+        }
+        far.is_some()
     }
 
     /// The board shows the last plies otherwise than they were read so far.
@@ -781,8 +909,11 @@ impl Sensing {
         if self.waiting.is_some()
             || self.frozen_since.is_some()
             || self.sign.is_some()
-            || !self.is_unexplained(cx)
+            || self.settle_promotion(cx)
         {
+            return;
+        }
+        if !self.is_unexplained(cx) {
             return;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
@@ -792,7 +923,13 @@ impl Sensing {
         if explain::only_hands(tip, &self.picture, differing) {
             return;
         }
-        if let Some((keep, moves)) = self.older(&view, now, cx) {
+        let older = self.older(&view, now, cx);
+        if older.is_none() && self.look_further_back(now, cx) {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        if let Some((keep, moves)) = older {
             self.tentative = Some(Tentative {
                 keep,
                 moves,
@@ -806,20 +943,16 @@ impl Sensing {
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
+        if let Some(moves) = self.beside_hands(&view, 1, now) {
+            self.arrived_by(moves, now, cx);
+            return;
+        }
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
             0
         } else {
             4
         };
         for depth in 2..=deepest {
-            let since = view.seen_at(view.len());
-            let mut found = explain::lines_to(tip, &self.picture, mask, depth, 16);
-            found.retain(|line| self.may_have_passed(tip, line, since));
-            if !found.is_empty() {
-                let (tip, keep) = (tip.clone(), view.len());
-                self.jumped(&tip, keep, found, now);
-                return;
-            }
             let n = view.len();
             if n > 0 && !self.is_completed(n, cx) {
                 let before = view.position(n - 1);
@@ -831,6 +964,18 @@ impl Sensing {
                     self.otherwise(n - 1, moves, now, cx);
                     return;
                 }
+            }
+            let since = view.seen_at(n);
+            let mut found = explain::lines_to(tip, &self.picture, mask, depth, 16);
+            found.retain(|line| self.may_have_passed(tip, line, since));
+            if !found.is_empty() {
+                let (tip, keep) = (tip.clone(), n);
+                self.jumped(&tip, keep, found, now);
+                return;
+            }
+            if let Some(moves) = self.beside_hands(&view, depth, now).filter(|_| depth == 2) {
+                self.arrived_by(moves, now, cx);
+                return;
             }
         }
         self.search_answered(now, cx);
@@ -858,12 +1003,67 @@ impl Sensing {
         })
     }
 
+    /// A pawn that was answered on the last rank has been exchanged since: the doubt is settled by what stands there.
+    fn settle_promotion(&mut self, cx: &Context<'_>) -> bool {
+        let doubtful = |ply: &crate::game::Ply| ply.doubt == Some(Doubt::PromotionUnseen);
+        let Some(index) = cx.line.plies.iter().rposition(doubtful) else {
+            return false;
+        };
+        let ply = &cx.line.plies[index];
+        let before = cx.line.position(index);
+        let square = ply.mv.to();
+        // Once it has moved or was taken, nothing on this square speaks of it.
+        if cx.line.tip().board().piece_at(square)
+            != ply.mv.promotion().map(|role| role.of(before.turn()))
+        {
+            return false;
+        }
+        let Some(man) = self
+            .picture
+            .piece(square)
+            .filter(|man| man.color == before.turn())
+        else {
+            return false;
+        };
+        if Some(man.role) == ply.mv.promotion() {
+            self.observations
+                .push_back(Observation::PromotionSeen { ply: index + 1 });
+            return false;
+        }
+        let exchanged = before
+            .moves_from(ply.mv.from().unwrap_or(square))
+            .find(|m| m.to() == square && m.promotion() == Some(man.role));
+        let Some(exchanged) = exchanged else {
+            return false;
+        };
+        let mut moves = vec![Seen {
+            at: ply.seen_at,
+            ..Seen::new(before, exchanged, ply.seen_at)
+        }];
+        for later in &cx.line.plies[index + 1..] {
+            let from = moves[moves.len() - 1].after.clone();
+            if !from.is_playable(later.mv) {
+                return false;
+            }
+            moves.push(Seen::new(&from, later.mv, later.seen_at));
+        }
+        self.tentative = None;
+        self.observations.push_back(Observation::Moved {
+            keep: index,
+            moves,
+            why: CorrectionReason::Reread,
+            alternatives: Vec::new(),
+        });
+        self.look_due = true;
+        true
+    }
+
     /// Looks for a move that was answered before it was finished, or though it is none.
     fn search_answered(&mut self, now: Millis, cx: &Context<'_>) {
         let view = View::new(cx.line, self.tentative.as_ref());
         let tip = view.tip();
         let keep = view.len();
-        if let Some((moves, fault)) = self.answered_unfinished(tip, now) {
+        if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
             self.flush();
             self.tell_moves(keep, moves, CorrectionReason::MovedOn);
             let known = self
@@ -883,7 +1083,12 @@ impl Sensing {
 
     /// Castling, promotion or en passant that the opponent answered while part of it was still to do: both are recorded, and what
     /// is left to do is the fault.
-    fn answered_unfinished(&self, tip: &Position, now: Millis) -> Option<(Vec<Seen>, Fault)> {
+    fn answered_unfinished(
+        &self,
+        tip: &Position,
+        keep: usize,
+        now: Millis,
+    ) -> Option<(Vec<Seen>, Fault)> {
         let differing = self.picture.differing(tip.board());
         if differing.count() < 3 || differing.count() > 8 {
             return None;
@@ -922,21 +1127,77 @@ impl Sensing {
                     first.doubt = Some(Doubt::PromotionUnseen);
                 }
                 let second = Seen::new(&first.after, *reply, now);
-                return Some((vec![first, second], unfinished_fault(m, left, us, now)));
+                let mut fault = unfinished_fault(m, left, us, now);
+                fault.ply = Some(keep + 1);
+                fault.answered = true;
+                return Some((vec![first, second], fault));
             }
         }
         None
     }
 
+    /// Moves that the board shows beside a man of either side in a hand. A man that the mover could take, or that he may be castling
+    /// with, is part of a move on its way instead.
+    fn beside_hands(&self, view: &View<'_>, depth: usize, now: Millis) -> Option<Vec<Seen>> {
+        let tip = view.tip();
+        let board = tip.board();
+        let mask = self.mask(view);
+        let open = self.picture.differing(board) & !mask;
+        let gone = |color: Color| -> Bitboard {
+            (open & board.by_color(color))
+                .into_iter()
+                .filter(|square| self.picture.is_empty(*square))
+                .collect()
+        };
+        let (own, theirs) = (gone(tip.turn()), gone(!tip.turn()));
+        let one_of = |squares: Bitboard| -> Vec<Bitboard> {
+            std::iter::once(Bitboard::EMPTY)
+                .chain(squares.into_iter().map(Bitboard::from))
+                .collect()
+        };
+        let mut found: Option<Vec<Move>> = None;
+        for own in one_of(own) {
+            for theirs in one_of(theirs) {
+                let hands = own | theirs;
+                if hands.is_empty() {
+                    continue;
+                }
+                for line in explain::lines_to(tip, &self.picture, mask | hands, depth, 2) {
+                    let on_its_way = line.first().is_some_and(|m| {
+                        let from = m.from();
+                        let castles = matches!(m.role(), Role::King | Role::Rook)
+                            && (own & (board.kings() | board.rooks())).any();
+                        castles
+                            || tip.moves().into_iter().any(|other| {
+                                other.from() == from
+                                    && theirs.contains(capture_square(other))
+                                    && other.is_capture()
+                            })
+                    });
+                    if on_its_way {
+                        continue;
+                    }
+                    if found.as_ref().is_some_and(|known| *known != line) {
+                        return None;
+                    }
+                    found = Some(line);
+                }
+            }
+        }
+        found.map(|line| self.seen(tip, &line, now))
+    }
+
     /// A position of the game so far, or one move from one, that the board shows on every square.
     fn older(&self, view: &View<'_>, now: Millis, cx: &Context<'_>) -> Option<(usize, Vec<Seen>)> {
         let n = view.len();
-        // Without a clock nobody can tell a long takeback from analysis.
-        // And the start, from further away, is the next game's array and no takeback.
-        let deepest = if cx.has_clock && n > 2 {
+        let deepest = if cx.unstarted {
+            0
+        } else if cx.has_clock && n > 2 {
+            // The start, from further away, is the next game's array and no takeback.
             1
         } else {
-            n.saturating_sub(2)
+            // Without a clock nobody can tell a long takeback from analysis.
+            cx.line.len().saturating_sub(2).min(n)
         };
         for keep in (deepest..n).rev() {
             let position = view.position(keep);
@@ -1114,11 +1375,8 @@ impl Sensing {
     }
 
     fn tell_moves(&mut self, keep: usize, moves: Vec<Seen>, why: CorrectionReason) {
-        let pressed = |press: &Press| {
-            moves
-                .last()
-                .is_some_and(|seen| seen.after.turn() != press.side)
-        };
+        let mover = moves.last().map(|seen| !seen.after.turn());
+        let pressed = |press: &Press| mover == Some(press.side) && !press.spent;
         let completed = self
             .presses
             .front()
@@ -1132,9 +1390,12 @@ impl Sensing {
             alternatives: Vec::new(),
         });
         // A press before its move was seen belongs to that move.
-        if let Some(press) = completed {
+        let side = completed
+            .map(|press| press.side)
+            .or(self.unspent.take_if(|side| mover == Some(*side)));
+        if let Some(side) = side {
             self.observations.push_back(Observation::Completed {
-                side: press.side,
+                side,
                 by: CompletedBy::Press,
             });
         }
@@ -1150,7 +1411,9 @@ impl Sensing {
             return press.at + self.timing.dump;
         }
         if press.waits {
-            return press.at + self.timing.press;
+            // A board that still moves then is given as long again: what it shows in passing is nobody's deed.
+            let due = press.at + self.timing.press;
+            return self.quiet_at().clamp(due, due + self.timing.press);
         }
         self.quiet_at()
             .clamp(press.at, press.at + self.timing.press)
@@ -1197,13 +1460,17 @@ impl Sensing {
         } else {
             n.saturating_sub(1)
         };
-        let open_move = his > 0 && his <= view.keep && !self.is_completed(his, cx);
-        if open_move {
+        let not_pressed = cx
+            .line
+            .plies
+            .get(his.wrapping_sub(1))
+            .is_some_and(|ply| !ply.pressed);
+        if his > 0 && his <= view.keep && not_pressed && !press.spent {
             self.observations.push_back(Observation::Completed {
                 side,
                 by: CompletedBy::Press,
             });
-        } else if mover(&view, n) != Some(side) {
+        } else if mover(&view, n) != Some(side) && !press.spent {
             if self
                 .tentative
                 .as_ref()
@@ -1220,13 +1487,9 @@ impl Sensing {
                 // The opponent's hand is no part of this press.
                 open &= !adjusting;
             }
-            let quiet = self.sign.is_none() && self.frozen_since.is_none();
+            let quiet = self.sign.is_none() && self.frozen_since.is_none() && !press.overtaken;
             if open.is_empty() {
-                let own_fault = self
-                    .faults
-                    .iter()
-                    .any(|fault| fault.side.is_none_or(|of| of == side));
-                if his_turn && !own_fault && quiet {
+                if his_turn && self.faults.is_empty() && self.away.is_none() && quiet {
                     if n > 0 && !self.is_completed(n, cx) {
                         // The opponent has moved and not pressed, so that this clock cannot have run for him.
                         self.observations
@@ -1249,7 +1512,8 @@ impl Sensing {
             }
         }
 
-        if self.sign.is_some() || self.frozen_since.is_some() {
+        // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
+        if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
         }
         if self.is_loud_pending(side, cx) {
@@ -1268,21 +1532,26 @@ impl Sensing {
 
     /// Whether something stands that this press would make loud.
     fn is_loud_pending(&self, side: Color, cx: &Context<'_>) -> bool {
-        self.faults
-            .iter()
-            .any(|fault| fault.level < Level::Told && fault.side.is_none_or(|of| of == side))
-            || self.new_fault(cx).is_some()
-            || self.own_man_missing(side, cx)
+        self.faults.iter().any(|fault| {
+            fault.level < Level::Told
+                && (fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::OutOfTurn)
+        }) || self.new_fault(cx).is_some()
+            || self.own_men_missing(side, cx).any()
     }
 
     /// Before anything is told to the arbiter the board has had the time of a scan to show what was done before the press, and is
     /// read once more, where it can be.
     fn has_second_look(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
-        if !press.overtaken && !press.dump_seen && now < press.at + self.timing.press {
-            self.presses.push_front(Press {
-                waits: true,
-                ..press
-            });
+        let waiting = Press {
+            waits: true,
+            ..press
+        };
+        if !press.overtaken
+            && !press.dump_seen
+            && !press.dump_asked
+            && now < self.press_due(&waiting)
+        {
+            self.presses.push_front(waiting);
             return false;
         }
         if !cx.can_dump || press.dump_seen || now >= press.at + self.timing.dump {
@@ -1308,7 +1577,7 @@ impl Sensing {
         side: Color,
         cx: &Context<'_>,
     ) {
-        let fault = unfinished_fault(m, left, side, now);
+        let mut fault = unfinished_fault(m, left, side, now);
         if fault.kind != AlertKind::PromotionUnfinished {
             // What he played is plain; what is left to do is set aside.
             let keep = View::new(cx.line, self.tentative.as_ref()).len();
@@ -1318,26 +1587,59 @@ impl Sensing {
                 vec![Seen::new(tip, m, now)],
                 CorrectionReason::MovedOn,
             );
+            fault.ply = Some(keep + 1);
             self.observations.push_back(Observation::Completed {
                 side,
                 by: CompletedBy::Press,
             });
+        }
+        if fault.kind == AlertKind::PromotionUnfinished {
+            self.unspent = Some(side);
         }
         self.raise(fault);
     }
 
     // --- faults ---
 
-    /// Squares set aside: those of standing faults that still differ.
+    /// Squares set aside: those of standing faults that still differ, and of men that were gone already when the last move was made.
     fn mask(&self, view: &View<'_>) -> Bitboard {
-        let squares = self.faults.iter().fold(Bitboard::EMPTY, |all, fault| {
-            all | fault.squares | fault.over
-        });
-        if squares.is_empty() {
-            squares
-        } else {
-            squares & self.picture.differing(view.tip().board())
+        let differing = self.picture.differing(view.tip().board());
+        if differing.is_empty() {
+            return differing;
         }
+        (self.faulty() | self.gone_before(view, view.len(), None)) & differing
+    }
+
+    /// The squares of all standing faults.
+    fn faulty(&self) -> Bitboard {
+        self.faults.iter().fold(Bitboard::EMPTY, |all, fault| {
+            all | fault.squares | fault.over
+        })
+    }
+
+    /// Men that were off the board before ply `ply` was seen, of one side or of both.
+    fn gone_before(&self, view: &View<'_>, ply: usize, color: Option<Color>) -> Bitboard {
+        if ply == 0 {
+            return Bitboard::EMPTY;
+        }
+        let board = view.tip().board();
+        let seen_at = view.seen_at(ply);
+        (self.picture.differing(board) & board.occupied())
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+            .filter(|square| color.is_none_or(|color| board.color_at(*square) == Some(color)))
+            .filter(|square| self.changed[square.to_usize()].0 < seen_at)
+            .collect()
+    }
+
+    /// Men that are in no hand any more: their own side has made a move since they went.
+    fn forgotten(&self, view: &View<'_>) -> Bitboard {
+        let n = view.len();
+        (n.saturating_sub(1)..=n)
+            .filter(|ply| *ply > 0)
+            .map(|ply| self.gone_before(view, ply, Some(view.position(ply - 1).turn())))
+            .fold(Bitboard::EMPTY, |all, squares| all | squares)
+            & !self.faulty()
     }
 
     /// Whether the placement is something that no legal play, no hand and no fault told already explains.
@@ -1400,12 +1702,19 @@ impl Sensing {
         if self.waiting.is_some()
             || self.frozen_since.is_some()
             || self.sign.is_some()
-            || !self.is_unexplained(cx)
+            || self.away.is_some()
         {
             return None;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
         let tip = view.tip();
+        let forgotten = self.forgotten(&view);
+        if forgotten.any() && forgotten.count() <= CLEARED {
+            return Some((None, self.classify(tip, forgotten)));
+        }
+        if !self.is_unexplained(cx) {
+            return None;
+        }
         let mask = self.mask(&view);
         let open = self.picture.differing(tip.board()) & !mask;
         if open.count() > CLEARED
@@ -1419,8 +1728,15 @@ impl Sensing {
         if whole.side.is_some() {
             return Some((None, whole));
         }
+        // Deeds of both sides on squares that have nothing to do with each other are faults of their own.
+        if let Some(part) = self.part_of_one_side(tip, open) {
+            let fault = self.classify(tip, part);
+            if fault.side.is_some() {
+                return Some((None, fault));
+            }
+        }
         // A move was made and something else is wrong: the move is followed, the rest is the fault.
-        let moved = tip
+        let made: Vec<(Move, Bitboard)> = tip
             .moves()
             .into_iter()
             .filter_map(|m| {
@@ -1434,12 +1750,13 @@ impl Sensing {
                     });
                 made.then(|| (m, open & !squares))
             })
-            .min_by_key(|(_, rest)| rest.count());
-        let (seen, position, open) = match moved {
-            Some((m, rest)) if rest.any() => {
-                let after = tip.play(m);
-                (Some(Seen::new(tip, m, self.last_change)), after, rest)
+            .collect();
+        let (seen, position, open) = match made.as_slice() {
+            [(m, rest)] if rest.any() => {
+                let after = tip.play(*m);
+                (Some(Seen::new(tip, *m, self.last_change)), after, *rest)
             }
+            // Two men of his stand where each could have gone: nothing tells which of them is the move.
             _ => (None, tip.clone(), open),
         };
         if seen.is_some() && explain::only_hands(&position, &self.picture, open) {
@@ -1499,6 +1816,8 @@ impl Sensing {
             level: Level::Noted,
             since: self.last_change,
             shadow: Vec::new(),
+            ply: None,
+            answered: false,
         };
         if let Some(attempt) = attempt {
             let own_turn = attempt.color() == position.turn();
@@ -1509,7 +1828,9 @@ impl Sensing {
                 Attempt::Swapped { .. } => AlertKind::Displaced,
                 _ if attempt.takes_own_man(position) => AlertKind::Displaced,
                 _ if own_turn => AlertKind::IllegalMove,
-                _ => AlertKind::OutOfTurn,
+                attempt if is_playable_on_turn(position, attempt) => AlertKind::OutOfTurn,
+                // A man of the side that has not the move, where it could not go if it had: nobody moved it there.
+                _ => AlertKind::Displaced,
             };
             if let Some(m) = attempt
                 .as_move(position)
@@ -1525,28 +1846,43 @@ impl Sensing {
     fn note_fault_at_press(&mut self, level: Level, side: Color, cx: &Context<'_>) {
         let told = self.faults.len();
         self.note_fault(level, cx);
-        if self.faults.len() > told || !self.is_unexplained(cx) {
-            return;
-        }
-        let view = View::new(cx.line, self.tentative.as_ref());
-        let tip = view.tip();
-        let open = self.picture.differing(tip.board()) & !self.mask(&view);
-        let own = open & tip.board().by_color(side);
-        if own.any() && tip.turn() == side && explain::is_only_missing(tip, &self.picture, open) {
-            let mut fault = self.classify(tip, own);
+        let missing = self.own_men_missing(side, cx);
+        if self.faults.len() == told && missing.any() {
+            let view = View::new(cx.line, self.tentative.as_ref());
+            let mut fault = self.classify(view.tip(), missing);
             fault.level = Level::Told;
             self.raise(fault);
+            self.unspent = Some(side);
         }
     }
 
-    /// Whether men of the presser are nowhere on the board, though it was his to move them.
-    fn own_man_missing(&self, side: Color, cx: &Context<'_>) -> bool {
+    /// The squares of men of the presser's that are nowhere on the board, if that is all that is wrong.
+    fn own_men_missing(&self, side: Color, cx: &Context<'_>) -> Bitboard {
         let view = View::new(cx.line, self.tentative.as_ref());
         let tip = view.tip();
-        let open = self.picture.differing(tip.board()) & !self.mask(&view);
-        tip.turn() == side
-            && (open & tip.board().by_color(side)).any()
-            && explain::is_only_missing(tip, &self.picture, open)
+        let open = self.picture.differing(tip.board()) & !self.faulty();
+        if !explain::is_only_missing(tip, &self.picture, open) {
+            return Bitboard::EMPTY;
+        }
+        open & tip.board().by_color(side)
+    }
+
+    /// The squares of one side's deed, where the other side's stands on others.
+    fn part_of_one_side(&self, position: &Position, open: Bitboard) -> Option<Bitboard> {
+        let board = position.board();
+        let concerns = |color: Color| -> Bitboard {
+            open.into_iter()
+                .filter(|square| {
+                    board.color_at(*square) == Some(color)
+                        || self
+                            .picture
+                            .piece(*square)
+                            .is_some_and(|man| man.color == color)
+                })
+                .collect()
+        };
+        let (white, black) = (concerns(Color::White), concerns(Color::Black));
+        (white.any() && black.any() && (white & black).is_empty()).then_some(white)
     }
 
     /// Raises what is not explained, at this level; nothing if all is explained.
@@ -1559,10 +1895,7 @@ impl Sensing {
             self.flush();
             self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
         }
-        if level >= Level::Told
-            && fault.kind == AlertKind::Displaced
-            && fault.reason == Some(IllegalReason::OwnPieceCaptured)
-        {
+        if level >= Level::Told && takes_over_own_man(&fault) {
             fault.kind = AlertKind::IllegalMove;
         }
         fault.level = cap(fault.kind, level.max(fault.level));
@@ -1579,10 +1912,18 @@ impl Sensing {
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
     fn raise_levels(&mut self, level: Level, side: Color) {
         for fault in &mut self.faults {
+            // Who moved out of turn does not press: his opponent's press shows that play goes on over it.
+            let concerns = fault.side.is_none_or(|of| of == side)
+                || matches!(fault.kind, AlertKind::Displaced | AlertKind::OutOfTurn);
+            if !concerns {
+                continue;
+            }
+            let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
+            if taken_over {
+                fault.kind = AlertKind::IllegalMove;
+            }
             let level = cap(fault.kind, level);
-            let concerns =
-                fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::Displaced;
-            if concerns && fault.level < level {
+            if fault.level < level {
                 fault.level = level;
                 self.observations
                     .push_back(Observation::Fault(fault.clone()));
@@ -1787,7 +2128,7 @@ impl Sensing {
     }
 
     fn tell_sync(&mut self) {
-        let in_sync = self.faults.is_empty() && self.waiting.is_none();
+        let in_sync = self.faults.is_empty() && self.waiting.is_none() && self.away.is_none();
         if in_sync != self.in_sync {
             self.in_sync = in_sync;
             self.observations.push_back(Observation::Sync { in_sync });
@@ -1842,7 +2183,22 @@ fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Millis) -> Faul
         level: Level::Told,
         since,
         shadow: Vec::new(),
+        ply: None,
+        answered: false,
     }
+}
+
+/// Whether this would be a move if it were this side's turn.
+fn is_playable_on_turn(position: &Position, attempt: Attempt) -> bool {
+    let turned = position.with_turn(attempt.color());
+    attempt
+        .as_move(&turned)
+        .is_some_and(|m| turned.is_playable(m))
+}
+
+/// An own man's square taken over: displaced until a press makes it an irregular move.
+fn takes_over_own_man(fault: &Fault) -> bool {
+    fault.kind == AlertKind::Displaced && fault.reason == Some(IllegalReason::OwnPieceCaptured)
 }
 
 /// What each kind of fault can become at its loudest: only an irregular move is confirmed.

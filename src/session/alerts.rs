@@ -52,6 +52,8 @@ pub struct Notice {
     pub state: AlertState,
     pub side: Option<Color>,
     pub squares: Bitboard,
+    /// The ply that it is about, where that is not the next one.
+    pub ply: Option<usize>,
     /// What the board or clock shows, and what to look at; the table and the move number are put before it.
     pub says: String,
     pub detail: AlertDetail,
@@ -71,6 +73,7 @@ impl Notice {
             state: AlertState::Confirmed,
             side: None,
             squares: Bitboard::EMPTY,
+            ply: None,
             says: says.into(),
             detail: AlertDetail::default(),
         }

@@ -620,6 +620,7 @@ fn context<'a>(
             line: none,
             following: false,
             has_clock: false,
+            unstarted: false,
             can_dump: false,
             time_trouble: false,
         };
@@ -633,6 +634,7 @@ fn context<'a>(
         line: &game.line,
         following: game.is_followed(),
         has_clock: game.has_clock,
+        unstarted: clock.is_attached() && !game.has_clock,
         can_dump: settings.watch == Watch::Judge,
         time_trouble: clock.is_running() && clock.to_move().is_some_and(short),
     }

@@ -457,14 +457,21 @@ impl Table {
                 format!("a{}", self.alerts_made)
             }
         };
-        let tip = self.line().tip();
+        let ply = match (&known, notice.ply) {
+            (Some((_, body)), None) => body.ply as usize,
+            (_, Some(ply)) => ply,
+            (None, None) => self.line().len() + 1,
+        };
         let place = Place {
             table: self.table_name(),
             game: self.game.as_ref().map(|game| game.id.clone()),
-            ply: known
-                .as_ref()
-                .map_or(self.line().len() as u32 + 1, |(_, body)| body.ply),
-            move_number: tip.setup().fullmoves.get(),
+            ply: ply as u32,
+            move_number: self
+                .line()
+                .position(ply.saturating_sub(1))
+                .setup()
+                .fullmoves
+                .get(),
             since: known
                 .as_ref()
                 .map_or_else(|| self.wall(self.now), |(_, body)| body.since.clone()),
@@ -646,6 +653,7 @@ pub(super) fn observed(observation: &Observation) -> String {
         }
         Observation::Completed { side, by } => format!("completed {side} by {by:?}"),
         Observation::PressWithoutMove { side } => format!("press without move {side}"),
+        Observation::PromotionSeen { ply } => format!("promotion of ply {ply} seen"),
         Observation::WrongSidePressed { side } => format!("wrong side pressed {side}"),
         Observation::Fault(fault) => {
             format!(

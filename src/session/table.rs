@@ -51,6 +51,8 @@ pub(super) struct Game {
     /// The record before a king stepped into the centre, and where to: it may be the result sign that begins.
     before_king_step: Option<(Line, Square)>,
     flags: [bool; 2],
+    /// Presses in a row that fit the other side's move.
+    wrong_presses: u32,
     /// How often each flag fell: the first fall ends the first period.
     falls: [usize; 2],
     /// Left aside by sensing when nobody answered within the time for tables without a clock.
@@ -160,6 +162,7 @@ impl Table {
             pressed: [None; 2],
             before_king_step: None,
             flags: [false; 2],
+            wrong_presses: 0,
             falls: [0; 2],
             quiet_since: None,
             joined: false,
@@ -354,12 +357,18 @@ impl Table {
     /// Whether an array on the board has left this game behind: it was reached neither by taking back nor by playing, as when all
     /// knights have gone home.
     fn is_left_for_array(&self, game: &Game) -> bool {
-        if game.line.len() <= 2 {
+        // Before an attached clock runs, moves fall away when the array is set up again; it is the same game.
+        if game.line.len() <= 2 || self.is_unstarted() {
             return false;
         }
         let (tip, start) = (game.line.tip(), self.next_start());
         let plays_there = |m: Move| tip.play(m).board() == start.board();
         tip.board() != start.board() && !tip.moves().into_iter().any(plays_there)
+    }
+
+    /// Whether a clock is attached that has not run in this game.
+    fn is_unstarted(&self) -> bool {
+        self.clock.is_attached() && self.game.as_ref().is_some_and(|game| !game.has_clock)
     }
 
     /// Where the next game begins.
@@ -550,6 +559,7 @@ impl Table {
                 }
             }
             Observation::PressWithoutMove { side } => self.tell_press_without_move(side),
+            Observation::PromotionSeen { ply } => self.promotion_seen(ply),
             Observation::WrongSidePressed { side } => self.tell_clock_sides(side),
             Observation::Fault(fault) => self.tell_fault(&fault),
             Observation::FaultClosed { id, why } => self.close_alert(Source::Fault(id), why),
@@ -584,7 +594,7 @@ impl Table {
         let keep = keep.min(game.line.len());
         remember_king_step(game, keep, &moves);
         let removed = game.line.len() - keep;
-        game.line.plies.truncate(keep);
+        let replaced = game.line.plies.split_off(keep);
         if removed > 0 {
             let keep_plies = keep as u32;
             let kind = match why {
@@ -599,7 +609,7 @@ impl Table {
             };
             self.event(kind);
         }
-        let gap = moves.len();
+        let gap = moves.len().saturating_sub(removed);
         let told: Vec<String> = alternatives
             .iter()
             .map(|line| self.uci_line(keep, line))
@@ -615,6 +625,12 @@ impl Table {
         for (index, seen) in moves.into_iter().enumerate() {
             let Some(game) = &mut self.game else { return };
             let mut ply = Ply::new(seen.mv, seen.after, seen.at);
+            // The same move with another piece for the pawn, or after one: what completed it completed it.
+            let same = |old: &&Ply| old.mv.from() == ply.mv.from() && old.mv.to() == ply.mv.to();
+            if let Some(old) = replaced.get(index).filter(same) {
+                (ply.state, ply.by, ply.pressed) = (old.state, old.by, old.pressed);
+                (ply.clk_ms, ply.emt_ms) = (old.clk_ms, old.emt_ms);
+            }
             if ambiguous {
                 ply.doubt = Some(Doubt::Ambiguous);
                 if index == 0 {
@@ -628,7 +644,7 @@ impl Table {
             game.last_move_at = Some(seen.at);
             game.line.plies.push(ply);
             let number = game.line.len();
-            if number > 1 {
+            if number > 1 && !self.is_unstarted() {
                 self.complete(number - 1, CompletedBy::Reply);
             }
             self.tell_move(number);
@@ -674,7 +690,17 @@ impl Table {
             .then(|| game.pressed[slot(mover)].take())
             .flatten();
         let entry = &mut game.line.plies[index];
+        if by == CompletedBy::Press {
+            entry.pressed = true;
+            game.wrong_presses = 0;
+        }
         if entry.by.is_some() {
+            // A press after the reply completes nothing; it tells the time of the move that was answered.
+            if let Some(times) = times.filter(|_| entry.clk_ms.is_none()) {
+                entry.clk_ms = times.clk_ms;
+                entry.emt_ms = times.emt_ms;
+                self.changed();
+            }
             return;
         }
         entry.state = MoveState::Final;
@@ -812,7 +838,8 @@ impl Table {
             if by_kings && !propose {
                 self.correct_result(result);
             } else {
-                self.propose_result(result, "the kings show another result");
+                let ended = game.result.clone();
+                self.propose_result(result, &format!("the game ended {ended}"));
             }
             return;
         }
@@ -944,17 +971,26 @@ impl Table {
                 format!("moved while the other side has the move ({squares}). Look.")
             }
             AlertKind::CastlingUnfinished => {
-                format!("pressed before the rook was moved ({squares}).")
+                format!(
+                    "{} before the rook was moved ({squares}). Look at the board.",
+                    ended_by(fault)
+                )
             }
             AlertKind::PromotionUnfinished => {
-                format!("pressed with a pawn on the last rank ({squares}).")
+                format!(
+                    "{} with a pawn on the last rank ({squares}). Look at the board.",
+                    ended_by(fault)
+                )
             }
             _ => format!("these squares differ from the game: {squares}. Look at the board."),
         };
         let reason = match fault.kind {
-            AlertKind::Displaced | AlertKind::CastlingUnfinished => fault
-                .reason
-                .filter(|reason| *reason != IllegalReason::Other),
+            AlertKind::Displaced | AlertKind::CastlingUnfinished => fault.reason.filter(|reason| {
+                matches!(
+                    reason,
+                    IllegalReason::PiecesSwapped | IllegalReason::OwnPieceCaptured
+                )
+            }),
             _ => fault.reason,
         };
         let detail = AlertDetail {
@@ -973,15 +1009,30 @@ impl Table {
             state,
             side: fault.side,
             squares: fault.squares,
+            ply: fault.ply,
             says,
             detail,
         };
         self.raise(Source::Fault(fault.id), notice);
     }
 
+    /// The exchange that the board had not shown stands there by now, and is what was recorded.
+    fn promotion_seen(&mut self, ply: usize) {
+        let Some(game) = &mut self.game else { return };
+        if let Some(ply) = game.line.plies.get_mut(ply - 1) {
+            ply.doubt = None;
+            self.changed();
+        }
+    }
+
     /// The clock that ran is not that of the player who moved (case L1); it is told, and never put right in silence.
     fn tell_clock_sides(&mut self, side: Color) {
-        if !self.clock.is_attached() {
+        let Some(game) = self.game.as_mut().filter(|_| self.clock.is_attached()) else {
+            return;
+        };
+        // Once may be a message that came late; a whole think of each side is none.
+        game.wrong_presses += 1;
+        if game.wrong_presses < 2 {
             return;
         }
         let mut notice = Notice::new(
@@ -1100,6 +1151,10 @@ impl Table {
         }
         game.thinking = Some((side, now));
         game.started_at.get_or_insert(now);
+        // What was played before the clock ran was provisional until now.
+        for ply in 1..game.line.len() {
+            self.complete(ply, CompletedBy::Reply);
+        }
         let (sensing, cx) = self.sensing();
         sensing.handle_clock_running(now, &cx);
         self.close_alert(Source::Clock, CloseReason::Restored);
@@ -1140,37 +1195,16 @@ impl Table {
         game.quiet_since = None;
         game.started_at.get_or_insert(now);
         game.pressed[slot(side)] = Some(PressTimes { clk_ms, emt_ms });
-        let late = self.late_press(side, clk_ms, emt_ms);
+
         self.event(EventKind::Press {
             side: side.into(),
             white_ms,
             black_ms,
         });
-        if !late {
-            let (sensing, cx) = self.sensing();
-            sensing.handle_press(now, side, &cx);
-        }
+        let (sensing, cx) = self.sensing();
+        sensing.handle_press(now, side, &cx);
         self.close_alert(Source::Press, CloseReason::Superseded);
         self.changed();
-    }
-
-    /// A press after the reply completes nothing; it tells the time of the move that was answered.
-    fn late_press(&mut self, side: Color, clk_ms: Option<u64>, emt_ms: Option<u64>) -> bool {
-        let Some(game) = &mut self.game else {
-            return false;
-        };
-        let last = game.line.len();
-        if last < 2 || game.line.mover(last) == side {
-            return false;
-        }
-        let ply = &mut game.line.plies[last - 2];
-        if ply.by != Some(CompletedBy::Reply) || ply.clk_ms.is_some() {
-            return false;
-        }
-        ply.clk_ms = clk_ms;
-        ply.emt_ms = emt_ms;
-        game.pressed[slot(side)] = None;
-        true
     }
 
     fn flag_fell(&mut self, side: Color) {
@@ -1305,6 +1339,15 @@ impl Table {
 /// The clock of a side as the record of the game has it.
 fn game_clock(game: &Game, color: Color) -> Option<u64> {
     color.fold_wb(game.white_clock_ms, game.black_clock_ms)
+}
+
+/// What came before a move was finished.
+fn ended_by(fault: &Fault) -> &'static str {
+    if fault.answered {
+        "answered"
+    } else {
+        "pressed"
+    }
 }
 
 /// A king that steps into the centre may be on its way to the result sign.
