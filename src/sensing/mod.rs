@@ -604,6 +604,20 @@ impl Sensing {
         next
     }
 
+    /// Lets go of everything that waits for a time. For whoever finds that a timer does not go off.
+    pub fn disarm(&mut self) {
+        self.presses.clear();
+        self.tentative = None;
+        self.lift_over_fault = None;
+        self.look_due = false;
+        self.searched = true;
+        self.dump_asked = true;
+        self.grace_passed = true;
+        for fault in &mut self.faults {
+            fault.level = fault.level.max(Level::Told);
+        }
+    }
+
     pub fn picture(&self) -> &Picture {
         &self.picture
     }
@@ -1542,15 +1556,15 @@ impl Sensing {
     /// Before anything is told to the arbiter the board has had the time of a scan to show what was done before the press, and is
     /// read once more, where it can be.
     fn has_second_look(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
+        if press.overtaken {
+            // Nothing is waited for any more.
+            return true;
+        }
         let waiting = Press {
             waits: true,
             ..press
         };
-        if !press.overtaken
-            && !press.dump_seen
-            && !press.dump_asked
-            && now < self.press_due(&waiting)
-        {
+        if !press.dump_seen && !press.dump_asked && now < self.press_due(&waiting) {
             self.presses.push_front(waiting);
             return false;
         }
