@@ -179,7 +179,7 @@ fn search(
         }
         line.push(m);
         search(
-            &position.play(m),
+            &position.play_playable(m),
             picture,
             mask,
             to_explain,

@@ -23,12 +23,12 @@ impl Sensing {
     pub(super) fn match_near(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let view = View::new(cx.line, self.tentative.as_ref());
         let differing = self.picture.differing(view.tip().board());
-        let none = Bitboard::EMPTY;
-        let mask = self.mask(&view);
         if differing.is_empty() {
             self.arrived_again(now);
             return true;
         }
+        let none = Bitboard::EMPTY;
+        let mask = self.mask(&view);
         if self.follow_shadow(now) {
             return true;
         }
@@ -43,7 +43,7 @@ impl Sensing {
             let found = explain::moves_to(tip, &self.picture, differing, mask);
             if let Some(m) = self.sole(&found) {
                 if self.may_play(tip, m) {
-                    let next = Seen::new(tip, m, now);
+                    let next = Seen::found(tip, m, now);
                     self.arrived_by(vec![next], now, cx);
                     return true;
                 }
@@ -71,7 +71,7 @@ impl Sensing {
                     && self.may_play(before, m)
                     && (m.is_castle() || self.may_move_on(tip))
                 {
-                    let next = Seen::new(before, m, now);
+                    let next = Seen::found(before, m, now);
                     self.otherwise(n - 1, vec![next], now, cx);
                     return true;
                 }

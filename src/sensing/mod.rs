@@ -153,11 +153,21 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// `mv`, played from `before`.
+    /// `mv`, played from `before`, legal or by geometry.
     pub fn new(before: &Position, mv: Move, at: Millis) -> Seen {
         Seen {
             mv,
             after: before.play(mv),
+            at,
+            doubt: None,
+        }
+    }
+
+    /// The same for a move that was found among those of `before`.
+    fn found(before: &Position, mv: Move, at: Millis) -> Seen {
+        Seen {
+            mv,
+            after: before.play_playable(mv),
             at,
             doubt: None,
         }
@@ -196,6 +206,9 @@ pub enum Level {
     /// Pressed over, and a second look at the board agrees.
     Confirmed,
 }
+
+/// Where the kings show the result.
+const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
 
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
 const CLEARED: usize = 20;
@@ -328,7 +341,9 @@ impl Sensing {
         self.searched = false;
         self.dump_asked = false;
         self.grace_passed = false;
-        self.watch_kings(now);
+        if changed.into_iter().any(|square| CENTRE.contains(&square)) {
+            self.watch_kings(now);
+        }
         if !cx.following {
             return;
         }
@@ -674,7 +689,6 @@ impl Sensing {
 
     /// Both kings on two of d4 e4 d5 e5 can be no position of play: those squares all touch.
     fn watch_kings(&mut self, now: Millis) {
-        const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
         let king = |color: Color| {
             CENTRE
                 .into_iter()
