@@ -62,7 +62,7 @@ impl Table {
                 ));
             }
         }
-        self.perform(&command.verb)?;
+        self.perform(&command.verb, command.by.as_deref())?;
         if !command.id.is_empty() {
             self.commands_seen.push_back(command.id.clone());
             if self.commands_seen.len() > REMEMBERED {
@@ -105,7 +105,7 @@ impl Table {
         Ok(())
     }
 
-    fn perform(&mut self, verb: &Verb) -> Outcome {
+    fn perform(&mut self, verb: &Verb, by: Option<&str>) -> Outcome {
         match verb {
             Verb::Arm(arm) => self.arm(arm),
             Verb::Press(press) => {
@@ -182,7 +182,10 @@ impl Table {
                 let Some(open) = self.alerts.get_mut(&ack.alert) else {
                     return Err(format!("no alert {} is open", ack.alert));
                 };
-                open.body.ack = Some(Ack { by: None, at });
+                open.body.ack = Some(Ack {
+                    by: by.map(str::to_owned),
+                    at,
+                });
                 let body = open.body.clone();
                 self.event(EventKind::AlertChanged {
                     alert: body.clone(),
@@ -261,7 +264,7 @@ impl Table {
         let same_game = arm.game.is_some() && arm.game == game.arm.game;
         if arm.adopt && running && !game.armed {
             game.armed = true;
-            game.arm = arm.clone();
+            game.take_terms(arm);
             if let Some(id) = &arm.game {
                 game.id = id.clone();
             }
@@ -280,20 +283,10 @@ impl Table {
                 || (arm.adopt && game.arm.game.is_none()))
         {
             // The same game: names and numbers come late, or have been put right. What was told keeps its id.
-            game.arm = arm.clone();
+            game.take_terms(arm);
             if let Some(id) = arm.game.clone().filter(|_| !running) {
                 game.id = id;
             }
-            if arm.time_control.is_some() {
-                game.time_control = arm.time_control.clone();
-            }
-            if let Some(ruleset) = arm.ruleset.as_deref().and_then(|text| text.parse().ok()) {
-                game.rules.ruleset = ruleset;
-            }
-            if let Some(variant) = arm.variant.as_deref().and_then(|text| text.parse().ok()) {
-                game.rules.variant = variant;
-            }
-            game.rules.supervised = arm.supervised.unwrap_or(game.rules.supervised);
             self.changed();
             return Ok(());
         }

@@ -45,7 +45,7 @@ pub enum LinkState {
     Silent,
 }
 
-/// Contents of a square as one character: a FEN letter, `.` empty, `x` something, `W` or `b`… for a side, `=`, `+`, `-` for tokens.
+/// Contents of a square as one character: a FEN letter, `.` empty, `x` something, `1` White or `2` Black for a side, `=`, `+`, `-` for tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Code(char);

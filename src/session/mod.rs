@@ -484,7 +484,7 @@ impl Table {
         self.sensing
             .poll_timeout(&cx)
             .into_iter()
-            .chain(self.timers_between_games())
+            .chain(self.next_timer_between_games())
             .min()
     }
 
@@ -546,7 +546,7 @@ impl Table {
             LinkState::Silent => Link::Silent,
         };
         if before != self.link {
-            self.tell_link(before);
+            self.tell_link();
         }
     }
 
