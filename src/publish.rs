@@ -771,7 +771,8 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("game", schema_for!(Game)),
         ("event", schema_for!(Event)),
         ("alert", schema_for!(Alert)),
-        ("command", schema_for!(crate::command::Command)),
+        ("command", crate::command::schema()),
+        ("pairing", schema_for!(crate::command::Arm)),
         ("reply", schema_for!(Reply)),
     ]
 }

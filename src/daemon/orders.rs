@@ -94,7 +94,11 @@ impl Orders {
         // Read loosely at first: a command that is wrong elsewhere still gets its answer.
         let loose: Value = serde_json::from_str(&text).unwrap_or_default();
         let field = |name: &str| loose.get(name).and_then(Value::as_str);
-        let id = field("id").unwrap_or_default();
+        let id = match loose.get("id") {
+            Some(Value::Number(id)) => id.to_string(),
+            Some(Value::String(id)) => id.clone(),
+            _ => String::new(),
+        };
         let reply_to = field("reply_to").filter(|topic| self.may_answer(topic));
         let answer = match reply_to {
             Some(topic) => Some(topic.to_owned()),
@@ -112,7 +116,7 @@ impl Orders {
             Order::Refused {
                 reply: answer.clone().map(|topic| {
                     let reply = Reply {
-                        id: shown(id, MOST_WHY),
+                        id: shown(&id, MOST_WHY),
                         ok: false,
                         error: Some(why.clone()),
                     };
