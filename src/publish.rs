@@ -727,6 +727,10 @@ pub enum AlertKind {
     BoardSwapped,
     SquareFaulty,
     StoreFull,
+    /// The record of a running game did not outlive a restart of the daemon.
+    RecordLost,
+    /// A pairing cannot be read, or does not fit.
+    PairingRefused,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

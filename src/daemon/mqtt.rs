@@ -52,7 +52,7 @@ pub struct Settings {
     pub version: u8,
     /// Else made of the node's name and the machine's id.
     pub client_id: Option<String>,
-    /// Filters below `{base}/{event}/`.
+    /// Filters below `{base}/{event}/`, of what others publish.
     pub subscriptions: Vec<String>,
     /// Whether this client is the node `node`: it then says so in the node's retained status, has a last will there, and
     /// empties the node's alerts that nobody closed. A mere reader does none of it.
@@ -737,8 +737,9 @@ impl Driver {
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
         let boards = self.alert_prefix.as_ref();
-        let own = boards.map(|boards| format!("{boards}+/alert/#"));
-        let own = own.into_iter().chain(self.status_topic.clone());
+        // The records first: what an earlier run has kept there must be known before a pairing arms a game over it.
+        let own = boards.map(|boards| [format!("{boards}+/game"), format!("{boards}+/alert/#")]);
+        let own = own.into_iter().flatten().chain(self.status_topic.clone());
         let own = own.map(|path| Filter {
             path,
             qos: QoS::AtLeastOnce,
@@ -746,7 +747,7 @@ impl Driver {
             preserve_retain: false,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        theirs.chain(own).collect()
+        own.chain(theirs).collect()
     }
 
     fn handle_puback(&mut self, puback: &PubAck) -> Step {

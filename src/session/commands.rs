@@ -384,6 +384,10 @@ impl Table {
 
     /// The board is right: the game goes on from what it shows. Where none is open, one is joined there.
     fn accept_position(&mut self, turn: Option<Side>) -> Outcome {
+        // What was not read yet agrees with everything.
+        if !self.raw.is_complete() {
+            return Err("the board has not been read yet; look at its cable and power".into());
+        }
         if self.game.is_none() {
             return self.join_game(turn);
         }
@@ -421,9 +425,6 @@ impl Table {
 
     /// A running game without a record begins with what the board shows; somebody who asks for that arms it.
     fn join_game(&mut self, turn: Option<Side>) -> Outcome {
-        if !self.raw.is_complete() {
-            return Err("the board has not been read yet; look at its cable and power".into());
-        }
         if turn.is_none() {
             return Err(
                 "no game is open, so say who moves next: \"args\":{\"turn\":\"white\"} or black"
