@@ -582,3 +582,106 @@ fn check_kings(board: &shakmaty::Board) -> Outcome {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::command::{Command, Reply};
+    use crate::publish::{Body, Game, Phase, Topic};
+    use crate::session::{Session, Settings};
+    use crate::wire::dgt::{PieceCode, VirtualBoard};
+
+    struct Hall {
+        session: Session,
+        games: Vec<Game>,
+        now: u64,
+    }
+
+    impl Hall {
+        fn new() -> Hall {
+            let mut session = Session::new(Settings::new("1"), 0);
+            session.handle_opened(0);
+            Hall {
+                session,
+                games: Vec::new(),
+                now: 0,
+            }
+        }
+
+        /// Answers what the board is asked, a while later.
+        fn read(&mut self, board: &mut VirtualBoard) {
+            while let Some(asked) = self.session.poll_write() {
+                self.now += 100;
+                let told = board.handle_host(&asked);
+                self.session.handle_bytes(self.now, &told);
+            }
+        }
+
+        fn say(&mut self, text: &str) -> Reply {
+            self.now += 100;
+            let command = Command::parse(text, None).expect("a command");
+            self.session.handle_command(self.now, command);
+            while let Some(publication) = self.session.poll_publication() {
+                if let (Topic::Game { .. }, Body::Json(text)) =
+                    (&publication.topic, &publication.body)
+                {
+                    self.games.push(serde_json::from_str(text).expect("a game"));
+                }
+            }
+            self.session.poll_reply().expect("an answer").1
+        }
+    }
+
+    #[test]
+    fn a_running_game_is_joined_where_none_is_open() {
+        let mut hall = Hall::new();
+        let accept = r#"{"verb":"accept_position","args":{"turn":"black"}}"#;
+        let unread = hall.say(accept).error.expect("nothing was read");
+        assert!(unread.contains("not been read"), "{unread}");
+
+        let mut board = VirtualBoard::default();
+        let raw = |name: &str| crate::board::driver::raw_square(name.parse().expect("a square"));
+        let man = board.squares()[usize::from(raw("e2").index())];
+        board.set_square(raw("e2"), PieceCode::Empty);
+        board.set_square(raw("e4"), man);
+        hall.read(&mut board);
+        let turnless = hall.say(r#"{"verb":"accept_position"}"#);
+        assert!(turnless.error.is_some_and(|why| why.contains("turn")));
+        assert!(hall.games.is_empty());
+        assert_eq!(hall.say(accept).error, None);
+        let game = hall.games.last().expect("a game was told");
+        assert!(
+            game.start_fen
+                .starts_with("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")
+        );
+        assert_eq!(game.phase, Phase::Playing);
+    }
+
+    #[test]
+    fn an_id_stands_for_one_command() {
+        let mut hall = Hall::new();
+        hall.read(&mut VirtualBoard::default());
+        assert!(hall.say(r#"{"id":"1","verb":"arm"}"#).ok);
+        assert!(
+            hall.say(r#"{"id":"2","verb":"play","args":{"move":"e4"}}"#)
+                .ok
+        );
+        let takeback = r#"{"id":"3","verb":"takeback","args":{"keep_plies":0}}"#;
+        assert!(hall.say(takeback).ok);
+        let told = hall.games.len();
+        assert!(hall.say(takeback).ok);
+        assert_eq!(hall.games.len(), told, "carried out once");
+        for other in [
+            r#"{"id":"3","verb":"takeback"}"#,
+            r#"{"id":"3","verb":"play","args":{"move":"d4"}}"#,
+            r#"{"id":"3","by":"arbiter:berta","verb":"takeback","args":{"keep_plies":0}}"#,
+        ] {
+            let refused = hall.say(other).error.expect("the id is taken");
+            assert!(refused.contains("id 3 was used for takeback"), "{refused}");
+        }
+        // What was refused changed nothing, and may be tried again.
+        let take = r#"{"id":"4","verb":"takeback"}"#;
+        assert!(!hall.say(take).ok);
+        assert!(hall.say(r#"{"verb":"play","args":{"move":"d4"}}"#).ok);
+        assert!(hall.say(take).ok);
+    }
+}
