@@ -17,7 +17,7 @@ use tokio::time::{sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
-use super::files::{Files, Start, Tracing};
+use super::files::{Files, Start, Tracing, try_folder};
 use super::mqtt::{self, Connection, Mqtt, SettingsError};
 use super::orders::{Order, Orders};
 use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
@@ -96,7 +96,10 @@ pub async fn run(
 ) -> Result<(), StartError> {
     let boot = random_id();
     let settings = mqtt_settings(&config, &boot)?;
-    check(&config)?;
+    if let Some(refusal) = refusals(&config).into_iter().next() {
+        return Err(refusal);
+    }
+    tell_beginning(&config, &settings);
     let prefix = settings.prefix();
     let orders = Orders::new(
         &prefix,
@@ -1097,26 +1100,56 @@ fn mqtt_settings(config: &Config, boot: &str) -> Result<mqtt::Settings, StartErr
     })
 }
 
-/// Refuses what a session cannot do, before anything is opened.
-fn check(config: &Config) -> Result<(), StartError> {
+/// Everything in a configuration for which [`run`] would not start, found before anything is opened.
+pub fn refusals(config: &Config) -> Vec<StartError> {
+    let mut refusals = Vec::new();
+    match mqtt_settings(config, "") {
+        Ok(settings) => refusals.extend(settings.check().err().map(StartError::Mqtt)),
+        Err(error) => refusals.push(error),
+    }
     if config.tables.is_empty() {
-        return Err(StartError::NoTable);
+        refusals.push(StartError::NoTable);
     }
     for table in &config.tables {
         if let Some(family) = table.settings.board.filter(|family| *family != Family::Dgt) {
-            return Err(StartError::Family {
+            refusals.push(StartError::Family {
                 table: table.name.to_string(),
                 family,
             });
         }
+    }
+    refusals
+}
+
+/// What somebody who reads along needs to know, and what will not work.
+fn tell_beginning(config: &Config, settings: &mqtt::Settings) {
+    let prefix = settings.prefix();
+    let node = &config.node;
+    info!(
+        "node {node}, broker {}:{}, records under {}",
+        settings.host,
+        settings.port,
+        config.state_dir.display()
+    );
+    info!(
+        "read along: mosquitto_sub -h {} -p {} -v -t '{prefix}edge/{node}/#'",
+        settings.host, settings.port
+    );
+    for table in &config.tables {
+        let name = &table.name;
+        info!(
+            "table {name}: {prefix}edge/{node}/board/{name}/…, its pairing {prefix}core/table/{name}"
+        );
         if table.settings.clock_control {
-            warn!(
-                "table {}: clock_control has no effect yet: the clock is only read",
-                table.name
-            );
+            warn!("table {name}: clock_control has no effect yet: the clock is only read");
         }
     }
-    Ok(())
+    if let Err(refusal) = try_folder(&config.state_dir) {
+        error!(
+            "{}: no trace and no PGN file is kept. {}",
+            refusal.reason, refusal.advice
+        );
+    }
 }
 
 fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> session::Settings {
