@@ -52,7 +52,7 @@ pub struct Settings {
     pub version: u8,
     /// Else made of the node's name and the machine's id.
     pub client_id: Option<String>,
-    /// Filters below `{base}/{event}/`.
+    /// Filters below `{base}/{event}/`, of what others publish.
     pub subscriptions: Vec<String>,
     /// Whether this client is the node `node`: it then says so in the node's retained status, has a last will there, and
     /// empties the node's alerts that nobody closed. A mere reader does none of it.
@@ -94,7 +94,8 @@ impl Settings {
         format!("{}/{}/", self.base, self.event)
     }
 
-    fn check(&self) -> Result<(), SettingsError> {
+    /// Whether these settings can work at all.
+    pub fn check(&self) -> Result<(), SettingsError> {
         if self.version != 5 {
             return Err(SettingsError::Version(self.version));
         }
@@ -217,7 +218,6 @@ pub fn connect(
 ) -> Result<Connection, SettingsError> {
     settings.check()?;
     let options = options(&settings);
-    let client_id = options.client_id();
     let (client, eventloop) = AsyncClient::new(options, REQUESTS);
     let (incoming_in, incoming) = mpsc::channel(INCOMING);
     let prefix = settings.prefix();
@@ -249,6 +249,7 @@ pub fn connect(
         noted: BTreeSet::new(),
         pings: 0,
         stale: Stale::Held(BTreeSet::new()),
+        told_twin: false,
         flooded: 0,
         ending: Ending::No,
         settings: settings.clone(),
@@ -256,7 +257,7 @@ pub fn connect(
     let shared = Arc::new(Shared {
         driver: Mutex::new(driver),
     });
-    let reporter = Reporter::new(&settings, client_id);
+    let reporter = Reporter::new(&settings);
     let task = tokio::spawn(run(shared.clone(), eventloop, reporter));
     let mqtt = Mqtt {
         shared,
@@ -373,6 +374,9 @@ const REFUSAL_WAIT: Duration = Duration::from_millis(500);
 /// A connection that lasted so long was a success: the next wait is short again.
 const LASTED: Duration = Duration::from_secs(10);
 const LOUD_AFTER: Duration = Duration::from_secs(300);
+/// After another client took our place: long enough that the log of either can be read.
+const TWIN_WAIT: Duration = Duration::from_secs(60);
+const MOST_TWIN_WAIT: Duration = Duration::from_secs(600);
 /// Keep alive periods without an acknowledgement, while the broker answers pings, after which we connect anew.
 const SILENT_PINGS: u32 = 3;
 
@@ -422,6 +426,8 @@ struct Driver {
     /// Pings since the last acknowledgement that we wait for.
     pings: u32,
     stale: Stale,
+    /// Another daemon that says it is this node was told of.
+    told_twin: bool,
     flooded: u64,
     ending: Ending,
 }
@@ -737,8 +743,9 @@ impl Driver {
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
         let boards = self.alert_prefix.as_ref();
-        let own = boards.map(|boards| format!("{boards}+/alert/#"));
-        let own = own.into_iter().chain(self.status_topic.clone());
+        // The records first: what an earlier run has kept there must be known before a pairing arms a game over it.
+        let own = boards.map(|boards| [format!("{boards}+/game"), format!("{boards}+/alert/#")]);
+        let own = own.into_iter().flatten().chain(self.status_topic.clone());
         let own = own.map(|path| Filter {
             path,
             qos: QoS::AtLeastOnce,
@@ -746,7 +753,7 @@ impl Driver {
             preserve_retain: false,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        theirs.chain(own).collect()
+        own.chain(theirs).collect()
     }
 
     fn handle_puback(&mut self, puback: &PubAck) -> Step {
@@ -835,8 +842,8 @@ impl Driver {
         if self.status_topic.as_ref() == Some(&topic) {
             // The last will of an earlier connection can come after our greeting.
             let status = serde_json::from_slice::<NodeStatus>(&publish.payload);
-            if status.is_ok_and(|s| s.status == Online::Offline) && self.ending == Ending::No {
-                self.again.push_front(topic);
+            if let Ok(status) = status {
+                self.handle_own_status(&status, topic, publish.retain);
             }
         } else if self.is_alert(&topic) {
             if publish.retain && !publish.payload.is_empty() {
@@ -854,6 +861,19 @@ impl Driver {
                 }
                 self.flooded += 1;
             }
+        }
+    }
+
+    fn handle_own_status(&mut self, status: &NodeStatus, topic: String, is_retained: bool) {
+        if status.status == Online::Offline && self.ending == Ending::No {
+            self.again.push_front(topic);
+        }
+        // What is retained may be of an earlier run; what comes now is not. A twin on another machine has a client id of its
+        // own, so the broker lets both be.
+        let is_twin = !is_retained && status.status == Online::Online;
+        if is_twin && status.boot != self.settings.boot && !self.told_twin {
+            self.told_twin = true;
+            error!("{}", twin(&self.settings.node));
         }
     }
 
@@ -1017,6 +1037,8 @@ impl Settings {
 /// Polls the transport until the end. Nothing may share this task: see the head of the file.
 async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Reporter) {
     let mut backoff = Backoff::new(FIRST_WAIT, MOST_WAIT);
+    // Two that take each other's place would go on for ever, so this one is not shortened by a while of success.
+    let mut twins = Backoff::new(TWIN_WAIT, MOST_TWIN_WAIT);
     let mut since = None;
     loop {
         // The transport pings, so each poll ends within a keep alive. One that does not is stuck in a write to a peer that
@@ -1050,14 +1072,18 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
                     Step::Stop => break,
                 }
             }
-            Ok(Err(error)) => Loss::from_error(&error, &reporter.client_id),
+            Ok(Err(error)) => Loss::from_error(&error, &reporter.node),
             Err(_) => Loss::of("the broker reads nothing"),
         };
         if shared.lock().handle_loss(&mut eventloop, &loss) {
             break;
         }
         reporter.lost(&loss, since.take().is_some());
-        sleep(backoff.step()).await;
+        let wait = match loss.taken_over {
+            true => twins.step(),
+            false => backoff.step(),
+        };
+        sleep(wait).await;
     }
     // The socket closes before anyone is told.
     drop(eventloop);
@@ -1089,6 +1115,8 @@ struct Loss {
     refused: bool,
     /// A message of ours is at fault, not the network.
     by_message: bool,
+    /// Another client came with our id (MQTT 5, reason 0x8E).
+    taken_over: bool,
 }
 
 impl Loss {
@@ -1097,10 +1125,11 @@ impl Loss {
             reason: reason.to_owned(),
             refused: false,
             by_message: false,
+            taken_over: false,
         }
     }
 
-    fn from_error(error: &ConnectionError, client_id: &str) -> Self {
+    fn from_error(error: &ConnectionError, client: &str) -> Self {
         match error {
             ConnectionError::ConnectionRefused(code) => Loss {
                 refused: true,
@@ -1111,12 +1140,12 @@ impl Loss {
                 Loss::of("nothing listens there: is the broker running, and the port right?")
             }
             ConnectionError::Io(cause) => Loss::of(&cause.to_string()),
-            ConnectionError::MqttState(cause) => Loss::from_state(cause, client_id),
+            ConnectionError::MqttState(cause) => Loss::from_state(cause, client),
             other => Loss::of(&other.to_string()),
         }
     }
 
-    fn from_state(error: &StateError, client_id: &str) -> Self {
+    fn from_state(error: &StateError, client: &str) -> Self {
         match error {
             StateError::AwaitPingResp | StateError::CollisionTimeout => {
                 Loss::of("the broker no longer answers")
@@ -1126,7 +1155,7 @@ impl Loss {
                 Loss::of(&cause.to_string())
             }
             StateError::ServerDisconnect { reason_code, .. } => {
-                from_disconnect(*reason_code, client_id)
+                from_disconnect(*reason_code, client)
             }
             // Mosquitto acknowledges a message that it finds too large with a reason that the standard does not know
             // there (0x95), and the transport stumbles over it.
@@ -1143,12 +1172,13 @@ impl Loss {
     }
 }
 
-fn from_disconnect(code: DisconnectReasonCode, client_id: &str) -> Loss {
+fn from_disconnect(code: DisconnectReasonCode, client: &str) -> Loss {
     use DisconnectReasonCode as Code;
     match code {
-        Code::SessionTakenOver => Loss::of(&format!(
-            "another client came with the id {client_id}: give each node a name of its own"
-        )),
+        Code::SessionTakenOver => Loss {
+            taken_over: true,
+            ..Loss::of(&twin(client))
+        },
         Code::ServerShuttingDown => Loss::of("the broker is shutting down"),
         Code::NotAuthorized
         | Code::TopicNameInvalid
@@ -1164,6 +1194,13 @@ fn from_disconnect(code: DisconnectReasonCode, client_id: &str) -> Loss {
         },
         other => Loss::of(&format!("the broker ended the connection: {other:?}")),
     }
+}
+
+/// Two daemons as one node; each overwrites what the other says.
+fn twin(node: &str) -> String {
+    format!(
+        "another jadoube is connected as node {node}; give each a node of its own (the key node of the configuration)"
+    )
 }
 
 fn advice(code: ConnectReturnCode) -> String {
@@ -1189,7 +1226,9 @@ fn advice(code: ConnectReturnCode) -> String {
 /// Log lines about the connection: one a cause, however often it is tried.
 struct Reporter {
     broker: String,
-    client_id: String,
+    node: String,
+    /// Another client with our id was told of.
+    told_twin: bool,
     /// Causes that were told since the last steady connection.
     told: BTreeSet<String>,
     /// Since when there has been no steady connection.
@@ -1200,10 +1239,11 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn new(settings: &Settings, client_id: String) -> Self {
+    fn new(settings: &Settings) -> Self {
         Reporter {
             broker: format!("{}:{}", settings.host, settings.port),
-            client_id,
+            node: settings.node.clone(),
+            told_twin: false,
             told: BTreeSet::new(),
             down: None,
             is_hushed: false,
@@ -1237,7 +1277,12 @@ impl Reporter {
         let broker = &self.broker;
         let reason = &loss.reason;
         let down = self.down.get_or_insert_with(Instant::now).elapsed();
-        if self.told.insert(reason.clone()) {
+        if loss.taken_over {
+            // Each of the two connections is a while of peace in between, and no reason to say it again.
+            if !std::mem::replace(&mut self.told_twin, true) {
+                error!("no connection to the broker at {broker}: {reason}");
+            }
+        } else if self.told.insert(reason.clone()) {
             self.is_hushed = false;
             warn!("no connection to the broker at {broker}: {reason}; trying again");
         } else if was_connected {
@@ -1335,5 +1380,12 @@ mod tests {
             let loss = loss(innocent);
             assert!(!loss.by_message, "{}", loss.reason);
         }
+        let taken = loss(disconnect(DisconnectReasonCode::SessionTakenOver));
+        assert!(taken.taken_over);
+        assert!(
+            taken.reason.contains("connected as node id;"),
+            "{}",
+            taken.reason
+        );
     }
 }

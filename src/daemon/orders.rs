@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::mqtt::Incoming;
-use crate::command::{Arm, Command, Reply, Verb};
+use crate::command::{Arm, Command, Reply};
 
 /// Payloads above this are not read.
 pub const MOST_BYTES: usize = 64 * 1024;
@@ -23,10 +23,11 @@ pub enum Order {
         command: Box<Command>,
     },
     /// The pairing of this table is new or changed.
-    Pairing {
-        table: String,
-        command: Box<Command>,
-    },
+    Pairing { table: String, arm: Box<Arm> },
+    /// The pairing of this table cannot be read.
+    BadPairing { table: String, why: String },
+    /// The pairing of this table was taken away.
+    NoPairing { table: String },
     Refused {
         why: String,
         reply: Option<(String, Reply)>,
@@ -94,7 +95,11 @@ impl Orders {
         // Read loosely at first: a command that is wrong elsewhere still gets its answer.
         let loose: Value = serde_json::from_str(&text).unwrap_or_default();
         let field = |name: &str| loose.get(name).and_then(Value::as_str);
-        let id = field("id").unwrap_or_default();
+        let id = match loose.get("id") {
+            Some(Value::Number(id)) => id.to_string(),
+            Some(Value::String(id)) => id.clone(),
+            _ => String::new(),
+        };
         let reply_to = field("reply_to").filter(|topic| self.may_answer(topic));
         let answer = match reply_to {
             Some(topic) => Some(topic.to_owned()),
@@ -112,7 +117,7 @@ impl Orders {
             Order::Refused {
                 reply: answer.clone().map(|topic| {
                     let reply = Reply {
-                        id: shown(id, MOST_WHY),
+                        id: shown(&id, MOST_WHY),
                         ok: false,
                         error: Some(why.clone()),
                     };
@@ -170,8 +175,12 @@ impl Orders {
 
     fn read_pairing(&mut self, table: String, message: &Incoming) -> Order {
         // Every node hears the pairings of all tables.
-        if !self.tables.contains(&table) || message.payload.is_empty() {
+        if !self.tables.contains(&table) {
             return Order::Nothing;
+        }
+        if message.payload.is_empty() {
+            self.unread.remove(&table);
+            return Order::NoPairing { table };
         }
         if self.unread.get(&table) == Some(&message.payload) {
             return Order::Nothing;
@@ -191,15 +200,15 @@ impl Orders {
                 self.pairings.insert(table.clone(), arm.clone());
                 Order::Pairing {
                     table,
-                    command: Box::new(Command::of(Verb::Arm(Box::new(arm)))),
+                    arm: Box::new(arm),
                 }
             }
             Err(error) => {
                 let why = format!("core/table/{table} is no pairing: {error}");
                 let mut kept = message.payload.clone();
                 kept.truncate(MOST_BYTES + 1);
-                self.unread.insert(table, kept);
-                Order::Refused { why, reply: None }
+                self.unread.insert(table.clone(), kept);
+                Order::BadPairing { table, why }
             }
         }
     }
@@ -394,11 +403,18 @@ mod tests {
         assert!(is_pairing(orders.read(&anna)));
         assert_eq!(orders.read(&anna), Order::Nothing);
         assert_eq!(orders.read(&same), Order::Nothing);
-        assert_eq!(orders.read(&message("core/table/12", "")), Order::Nothing);
+        assert!(matches!(
+            orders.read(&message("core/table/12", "")),
+            Order::NoPairing { table } if table == "12"
+        ));
         assert!(is_pairing(orders.read(&berta)));
         assert!(is_pairing(orders.read(&anna)));
         let wrong = message("core/table/12", "Anna");
-        assert!(refusal(orders.read(&wrong)).0.contains("no pairing"));
+        let order = orders.read(&wrong);
+        assert!(
+            matches!(&order, Order::BadPairing { table, why } if table == "12" && why.contains("no pairing")),
+            "{order:?}"
+        );
         // Said once, though the broker tells it at each connection.
         assert_eq!(orders.read(&wrong), Order::Nothing);
         assert_eq!(orders.read(&anna), Order::Nothing);

@@ -29,6 +29,8 @@ pub enum What {
     /// A clock reading that says something new.
     Clock(ClockCode),
     Command(Box<Command>),
+    /// A pairing stands whose game was played before the first entry.
+    Paired,
     /// The link is up, down, or open and silent.
     Link(LinkState),
     /// What the board says of itself.

@@ -160,7 +160,7 @@ struct Table {
     seq: u64,
     alerts: BTreeMap<String, alerts::Open>,
     alerts_made: u32,
-    commands_seen: VecDeque<String>,
+    commands_done: VecDeque<commands::Done>,
     told_clock: Option<publish::Clock>,
     told_position: Option<publish::Position>,
     told_status: Option<publish::BoardStatus>,
@@ -243,6 +243,12 @@ impl Session {
         self.enter(now, What::Command(Box::new(command)));
     }
 
+    /// The table follows pairings, though the one that stands was played to its end before this session began: an array opens
+    /// no game that is told.
+    pub fn handle_paired(&mut self, now: Millis) {
+        self.enter(now, What::Paired);
+    }
+
     /// Does what is due until `now`.
     pub fn handle_timeout(&mut self, now: Millis) {
         self.table.run_until(now);
@@ -309,6 +315,11 @@ impl Session {
     /// All retained publications as they stand, for a broker that may have lost them.
     pub fn snapshot(&mut self) -> Vec<Publication> {
         self.table.snapshot()
+    }
+
+    /// The game that is not ended, with what was played of it as PGN, for a daemon that stops; none without a move.
+    pub fn unfinished(&self) -> Option<(String, String)> {
+        self.table.unfinished()
     }
 
     pub fn serial(&self) -> Option<&str> {
@@ -407,7 +418,7 @@ impl Table {
             seq: 0,
             alerts: BTreeMap::new(),
             alerts_made: 0,
-            commands_seen: VecDeque::new(),
+            commands_done: VecDeque::new(),
             told_clock: None,
             told_position: None,
             told_status: None,
@@ -436,6 +447,7 @@ impl Table {
             }
             What::Clock(code) => self.apply_clock((*code).into()),
             What::Command(command) => self.apply_command(command),
+            What::Paired => self.paired = true,
             What::Link(state) => self.apply_link(*state),
             What::Serial(serial) => self.serial = Some(serial.clone()),
             What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
