@@ -179,6 +179,8 @@ struct Array {
     ripe: bool,
     /// It stands the other way round than the game that is open.
     turned_round: bool,
+    /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
+    cleared: bool,
 }
 
 impl Session {

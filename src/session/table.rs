@@ -308,6 +308,7 @@ impl Table {
     /// The array on the board, in either orientation: a new game may be about to begin.
     pub(super) fn watch_array(&mut self) -> bool {
         let start = self.next_start();
+        self.watch_clearing();
         let turned = self.raw.rotated().agrees_with(start.board());
         let stands = self.raw.is_complete() && (self.raw.agrees_with(start.board()) || turned);
         if stands {
@@ -367,6 +368,32 @@ impl Table {
         false
     }
 
+    /// A board that differs from the game on so many squares is being cleared.
+    fn watch_clearing(&mut self) {
+        const MANY: usize = 16;
+        let Some(game) = self
+            .game
+            .as_ref()
+            .filter(|game| game.is_followed() && !game.line.is_empty())
+        else {
+            self.array.cleared = false;
+            return;
+        };
+        let orientation = self
+            .orientation
+            .unwrap_or(crate::publish::Orientation::Normal);
+        match self
+            .raw
+            .oriented(orientation)
+            .differing(game.line.tip().board())
+            .count()
+        {
+            0 => self.array.cleared = false,
+            MANY.. => self.array.cleared = true,
+            _ => {}
+        }
+    }
+
     /// Whether the next game's array stands on the board while the last game is still open.
     pub(super) fn stands_as_array(&self) -> bool {
         self.array.since.is_some() && self.may_open()
@@ -384,8 +411,8 @@ impl Table {
     /// knights have gone home.
     fn is_left_for_array(&self, game: &Game) -> bool {
         // Before an attached clock runs, moves fall away when the array is set up again; it is the same game.
-        if self.array.turned_round {
-            // Nobody takes moves back by turning the board.
+        if self.array.turned_round || self.array.cleared {
+            // Nobody takes moves back by turning the board, or by clearing it.
             return true;
         }
         if game.line.len() <= 2 || self.is_unstarted() {
