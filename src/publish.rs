@@ -212,7 +212,7 @@ pub struct BoardStatus {
     /// Charge in percent, of boards that have a battery.
     pub battery: Option<u8>,
     pub ready: Ready,
-    /// Bytes that could not be read since the port was opened.
+    /// Bytes that could not be read since the daemon began.
     pub skipped_bytes: u64,
 }
 

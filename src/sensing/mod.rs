@@ -656,11 +656,6 @@ impl Sensing {
         self.last_change
     }
 
-    /// Since when the kings stand as a result sign.
-    pub fn shows_sign(&self) -> bool {
-        self.sign.is_some()
-    }
-
     /// After a command: whether the board agrees by now, or a move was made by hand.
     fn end_of_waiting(&mut self, cx: &Context<'_>) -> bool {
         let tip = cx.line.tip();

@@ -522,8 +522,6 @@ impl Table {
 
     /// What sensing has to know of the rest.
     fn context(&self) -> Context<'_> {
-        static NO_LINE: std::sync::LazyLock<Line> =
-            std::sync::LazyLock::new(|| Line::new(Position::initial()));
         // The next game's array is nothing that the last game's record could explain.
         let array = self.stands_as_array();
         context(
@@ -535,8 +533,6 @@ impl Table {
     }
 
     fn sensing(&mut self) -> (&mut Sensing, Context<'_>) {
-        static NO_LINE: std::sync::LazyLock<Line> =
-            std::sync::LazyLock::new(|| Line::new(Position::initial()));
         // The next game's array is nothing that the last game's record could explain.
         let array = self.stands_as_array();
         (
@@ -621,6 +617,10 @@ impl Table {
         clock::side_of(wing, self.white_wing())
     }
 }
+
+/// The record of a table where no game is open.
+static NO_LINE: std::sync::LazyLock<Line> =
+    std::sync::LazyLock::new(|| Line::new(Position::initial()));
 
 fn context<'a>(
     settings: &Settings,

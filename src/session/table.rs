@@ -1,7 +1,7 @@
 //! What a table makes of observations: games that open, grow and end, and the alerts on the way.
 
 use super::alerts::{Notice, Source, named_in_text, way_back};
-use super::{Array, ResultByKings, Table, Watch};
+use super::{Array, NO_LINE, ResultByKings, Table, Watch};
 use crate::Millis;
 use crate::board;
 use crate::clock::{self, ClockEvent, Wing};
@@ -229,9 +229,7 @@ impl Table {
     }
 
     pub(super) fn line(&self) -> &Line {
-        static NONE: std::sync::LazyLock<Line> =
-            std::sync::LazyLock::new(|| Line::new(Position::initial()));
-        self.game.as_ref().map_or(&NONE, |game| &game.line)
+        self.game.as_ref().map_or(&NO_LINE, |game| &game.line)
     }
 
     pub(super) fn changed(&mut self) {
