@@ -190,6 +190,8 @@ pub struct Status {
     pub refused: Option<String>,
     /// Incoming messages that nobody fetched in time.
     pub flooded: u64,
+    /// Another daemon says that it is this node.
+    pub has_twin: bool,
 }
 
 /// Why a message was not taken.
@@ -249,7 +251,9 @@ pub fn connect(
         noted: BTreeSet::new(),
         pings: 0,
         stale: Stale::Held(BTreeSet::new()),
-        told_twin: false,
+        was_connected: false,
+        is_back: false,
+        has_twin: false,
         flooded: 0,
         ending: Ending::No,
         settings: settings.clone(),
@@ -426,8 +430,10 @@ struct Driver {
     /// Pings since the last acknowledgement that we wait for.
     pings: u32,
     stale: Stale,
-    /// Another daemon that says it is this node was told of.
-    told_twin: bool,
+    /// There was a connection before, and before this one.
+    was_connected: bool,
+    is_back: bool,
+    has_twin: bool,
     flooded: u64,
     ending: Ending,
 }
@@ -716,9 +722,16 @@ impl Driver {
         let state = state.into_iter().map(|(topic, _)| topic.clone());
         self.again = self.status_topic.iter().cloned().chain(state).collect();
         self.later = once.into_iter().map(|(topic, _)| topic.clone()).collect();
-        // Our own status goes first: what the subscription brings back is then what we said.
-        self.feed();
-        self.subscribe();
+        self.is_back = std::mem::replace(&mut self.was_connected, true);
+        if self.is_back {
+            // What stands as our status now was said by us, unless another daemon is the same node.
+            self.subscribe();
+            self.feed();
+        } else {
+            // Our own status goes first: what the subscription brings back is then what we said.
+            self.feed();
+            self.subscribe();
+        }
     }
 
     fn subscribe(&mut self) {
@@ -868,11 +881,15 @@ impl Driver {
         if status.status == Online::Offline && self.ending == Ending::No {
             self.again.push_front(topic);
         }
-        // What is retained may be of an earlier run; what comes now is not. A twin on another machine has a client id of its
-        // own, so the broker lets both be.
-        let is_twin = !is_retained && status.status == Online::Online;
-        if is_twin && status.boot != self.settings.boot && !self.told_twin {
-            self.told_twin = true;
+        // A twin on this machine has our client id, and the broker ends the older connection, often without a reason; one on
+        // another machine has an id of its own, and the broker lets both be. What is retained may be of an earlier run, the
+        // first time; what comes later is not.
+        let is_later = match is_retained {
+            true => self.is_back,
+            false => status.status == Online::Online,
+        };
+        if is_later && status.boot != self.settings.boot && !self.has_twin {
+            self.has_twin = true;
             error!("{}", twin(&self.settings.node));
         }
     }
@@ -1003,6 +1020,7 @@ impl Driver {
             parked: self.outbox.parked(),
             refused: self.refused.clone(),
             flooded: self.flooded,
+            has_twin: self.has_twin,
         };
         self.status.send_if_modified(|status| {
             let is_new = *status != now;
@@ -1078,8 +1096,10 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
         if shared.lock().handle_loss(&mut eventloop, &loss) {
             break;
         }
-        reporter.lost(&loss, since.take().is_some());
-        let wait = match loss.taken_over {
+        let was_connected = since.take().is_some();
+        let has_twin = was_connected && shared.lock().has_twin;
+        reporter.lost(&loss, was_connected);
+        let wait = match loss.taken_over || has_twin {
             true => twins.step(),
             false => backoff.step(),
         };
