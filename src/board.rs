@@ -143,6 +143,11 @@ impl Picture {
         Some(before)
     }
 
+    /// The squares that were read and are vacant.
+    pub fn vacant(&self) -> Bitboard {
+        self.exact & !self.men.occupied()
+    }
+
     /// Whether every square shows exactly what stands on it.
     pub fn is_exact(&self) -> bool {
         self.exact == Bitboard::FULL

@@ -30,11 +30,13 @@ impl Sensing {
             return Bitboard::EMPTY;
         }
         let board = view.tip().board();
+        let men = color.map_or(board.occupied(), |color| board.by_color(color));
+        let gone = men & self.picture.vacant();
+        if gone.is_empty() {
+            return gone;
+        }
         let seen_at = view.seen_at(ply);
-        (self.picture.differing(board) & board.occupied())
-            .into_iter()
-            .filter(|square| self.picture.is_empty(*square))
-            .filter(|square| color.is_none_or(|color| board.color_at(*square) == Some(color)))
+        gone.into_iter()
             .filter(|square| self.changed[square.to_usize()].0 < seen_at)
             .collect()
     }

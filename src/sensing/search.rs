@@ -240,14 +240,14 @@ impl Sensing {
 
     /// Looks past what was told already: plies that went missing may explain all of it by now.
     fn heal(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if self.faults.is_empty() {
+            return false;
+        }
         let view = View::new(cx.line, self.tentative.as_ref());
         let tip = view.tip().clone();
         let keep = view.len();
         let differing = self.picture.differing(tip.board());
-        if self.faults.is_empty()
-            || differing.is_empty()
-            || explain::is_only_missing(&tip, &self.picture, differing)
-        {
+        if differing.is_empty() || explain::is_only_missing(&tip, &self.picture, differing) {
             return false;
         }
         for depth in 2..=4 {
