@@ -15,6 +15,7 @@
 //! * [`publish`] holds the payloads that others read, and their topics. It knows no broker.
 //! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
 //! * [`session`] is one table's whole pure pipeline behind one face.
+//! * [`text`] makes what comes from outside fit for a line of the log.
 //! * [`sim`] plays games on virtual boards; it knows nothing of the pipeline it tests.
 //! * `daemon` (feature `io`) does all input and output of `run`.
 //!
@@ -45,6 +46,8 @@ pub mod outbox;
 pub mod session;
 
 pub mod sim;
+
+pub mod text;
 
 /// Traces through the pipeline in virtual time.
 pub mod replay;

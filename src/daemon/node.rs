@@ -18,8 +18,9 @@ use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
 use super::files::{Files, Start, Tracing};
+use super::hush::Hush;
 use super::mqtt::{self, Connection, Mqtt, SettingsError};
-use super::orders::{Order, Orders};
+use super::orders::{self, Order, Orders};
 use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
 use super::store::{Forgetful, Store};
 use crate::Millis;
@@ -27,12 +28,13 @@ use crate::command::{Command, Reply};
 use crate::config::{self, Config, ConfigError};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
-use crate::outbox::{Limits, MemoryOutbox, Message};
+use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::{
-    self, BoardInfo, Body, Delivery, EventKind, MoveState, Publication, Severity, Topic, VERSION,
+    self, BoardInfo, Body, EventKind, MoveState, Publication, Severity, Topic, VERSION,
 };
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings, Session, Watch};
+use crate::text::one_line;
 use crate::trace::{self, Family, Header, Silence};
 
 /// What a node stands on, besides its configuration. The default is a machine as it is.
@@ -113,6 +115,7 @@ pub async fn run(
         store: parts.store,
         store_failed: false,
         not_sent: BTreeSet::new(),
+        refusals: Hush::default(),
     };
     let finder = Finder::new(parts.roots, parts.serial);
     let (stop_links, links_stopped) = watch::channel(());
@@ -128,6 +131,7 @@ pub async fn run(
         boot: boot.clone(),
         orders,
         tables: tables.collect(),
+        last: 0,
         wall_at: Instant::now() + WALL_EVERY,
     };
     node.start(&mut out);
@@ -138,7 +142,7 @@ pub async fn run(
         let due = node.due(&out.clock);
         tokio::select! {
             () = &mut shutdown => break,
-            (index, event) = next_event(&mut node.tables) => node.handle_link(index, event, &mut out),
+            (index, event) = next_event(&mut node.tables, node.last) => node.handle_link(index, event, &mut out),
             Some(message) = incoming.recv() => node.handle_message(&message, &mut out),
             () = sleep_until(due.into()) => {}
             _ = &mut task, if !is_cut_off => {
@@ -184,10 +188,13 @@ const HEARD_WELL_MS: Millis = 30_000;
 const MOST_AT_ONCE: usize = 64;
 
 /// The next event of any link, with the table's index; `None` once, where a link has ended. Nothing is lost when it is cancelled.
-async fn next_event(tables: &mut [Table]) -> (usize, Option<LinkEvent>) {
+///
+/// The table after the one that was served last comes first, so that a board which never stops talking silences no other.
+async fn next_event(tables: &mut [Table], last: usize) -> (usize, Option<LinkEvent>) {
+    let count = tables.len();
     future::poll_fn(|context| {
-        for (index, table) in tables.iter_mut().enumerate() {
-            let Some(inbox) = &mut table.inbox else {
+        for index in (1..=count).map(|step| (last + step) % count) {
+            let Some(inbox) = &mut tables[index].inbox else {
                 continue;
             };
             if let Poll::Ready(event) = inbox.poll_recv(context) {
@@ -205,6 +212,8 @@ struct Node {
     boot: String,
     orders: Orders,
     tables: Vec<Table>,
+    /// The table whose link was heard last.
+    last: usize,
     /// The next look at the wall clock.
     wall_at: Instant,
 }
@@ -233,6 +242,7 @@ impl Node {
     }
 
     fn handle_link(&mut self, index: usize, event: Option<LinkEvent>, out: &mut Outlets) {
+        self.last = index;
         let Some(table) = self.tables.get_mut(index) else {
             return;
         };
@@ -249,7 +259,7 @@ impl Node {
                 }
             }
             Order::Refused { why, reply } => {
-                warn!("refused: {why}");
+                out.tell_refusal(&why);
                 if let Some((topic, reply)) = reply {
                     out.reply(topic, &reply);
                 }
@@ -268,6 +278,7 @@ impl Node {
         }
         if Instant::now() >= self.wall_at {
             self.wall_at = Instant::now() + WALL_EVERY;
+            out.tell_kept();
             if out.clock.look() {
                 boards_changed = true;
                 for table in &mut self.tables {
@@ -327,6 +338,7 @@ struct Outlets {
     store_failed: bool,
     /// Why messages were not taken; each reason is said once.
     not_sent: BTreeSet<String>,
+    refusals: Hush,
 }
 
 impl Outlets {
@@ -336,20 +348,26 @@ impl Outlets {
     }
 
     fn reply(&mut self, topic: String, reply: &Reply) {
-        let payload = serde_json::to_vec(reply).expect("text has a JSON form");
-        let sent = self.mqtt.send(Message {
-            topic,
-            payload,
-            retain: false,
-            qos: 1,
-            delivery: Delivery::Each,
-        });
+        let sent = self.mqtt.send(orders::answer(topic, reply));
         self.note(sent);
+    }
+
+    fn tell_refusal(&mut self, why: &str) {
+        if self.refusals.may_say(why, Instant::now()) {
+            warn!("refused: {why}");
+        }
+    }
+
+    /// What was not worth a line of its own.
+    fn tell_kept(&mut self) {
+        for kept in self.refusals.poll(Instant::now()) {
+            warn!("refused {} more times: {}", kept.times, kept.text);
+        }
     }
 
     fn note(&mut self, sent: Result<(), mqtt::NotSent>) {
         if let Err(error) = sent {
-            let reason = error.to_string();
+            let reason = one_line(&error.to_string(), 200);
             if self.not_sent.len() < MOST_REASONS && self.not_sent.insert(reason.clone()) {
                 warn!("not published: {reason}");
             }
@@ -571,7 +589,10 @@ impl Table {
         }
         while let Some((topic, reply)) = self.session.poll_reply() {
             if let Some(error) = &reply.error {
-                warn!("table {}: refused: {error}", self.name);
+                out.tell_refusal(&format!("table {}: {error}", self.name));
+            }
+            if let Some(note) = &reply.note {
+                info!("table {}: {note}", self.name);
             }
             if let Some(topic) = topic {
                 out.reply(topic, &reply);
@@ -798,7 +819,9 @@ fn mqtt_settings(config: &Config, boot: &str) -> Result<mqtt::Settings, StartErr
             config::MqttVersion::V4 => 4,
             config::MqttVersion::V5 => 5,
         },
+        busy: orders::busy,
         ..mqtt::Settings::node(&url.host, url.port, &config.event, &config.node)
+            .with_tables(config.tables.iter().map(|table| &table.name))
     })
 }
 

@@ -10,6 +10,7 @@ use crate::publish::{
     self, Ack, CloseReason, CompletedBy, CorrectionReason, Doubt, EventKind, MoveState, ResultBy,
     ResultState,
 };
+use crate::text::one_line;
 use shakmaty::Color;
 
 /// How many ids are remembered, so that a command that comes twice is carried out once.
@@ -25,7 +26,9 @@ impl Table {
         let reply = Reply {
             id: command.id.clone(),
             ok: outcome.is_ok(),
-            error: outcome.err(),
+            // It may quote what was sent.
+            error: outcome.err().map(|error| one_line(&error, 200)),
+            note: self.note.take(),
         };
         self.replies.push_back((command.reply_to.clone(), reply));
     }
@@ -180,7 +183,7 @@ impl Table {
             Verb::Ack(ack) => {
                 let at = self.wall(self.now);
                 let Some(open) = self.alerts.get_mut(&ack.alert) else {
-                    return Err(format!("no alert {} is open", ack.alert));
+                    return Err(format!("no alert {:?} is open", ack.alert));
                 };
                 open.body.ack = Some(Ack { by: None, at });
                 let body = open.body.clone();
@@ -192,7 +195,7 @@ impl Table {
             }
             Verb::Dismiss(dismiss) => {
                 let Some(open) = self.alerts.get(&dismiss.alert) else {
-                    return Err(format!("no alert {} is open", dismiss.alert));
+                    return Err(format!("no alert {:?} is open", dismiss.alert));
                 };
                 self.close_alert(open.source, CloseReason::Dismissed);
                 Ok(())

@@ -161,6 +161,8 @@ struct Table {
     alerts: BTreeMap<String, alerts::Open>,
     alerts_made: u32,
     commands_seen: VecDeque<String>,
+    /// What the answer to the command under way says besides.
+    note: Option<String>,
     told_clock: Option<publish::Clock>,
     told_position: Option<publish::Position>,
     told_status: Option<publish::BoardStatus>,
@@ -408,6 +410,7 @@ impl Table {
             alerts: BTreeMap::new(),
             alerts_made: 0,
             commands_seen: VecDeque::new(),
+            note: None,
             told_clock: None,
             told_position: None,
             told_status: None,
