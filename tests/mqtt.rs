@@ -514,15 +514,13 @@ async fn commands_arrive_with_their_retain_flag_and_a_flood_is_counted() {
     }
     assert_eq!(flags, [true, false]);
 
-    for number in 0..5000 {
-        let command = format!(r#"{{"id":"{number}","by":"ui"}}"#);
+    // Large ones, as so many bytes are sooner sent than so many messages.
+    let filler = "x".repeat(60_000);
+    for number in 0..200 {
+        let command = format!(r#"{{"id":"{number}","by":"ui","x":"{filler}"}}"#);
         other.publish(&format!("{commands}/press"), &command, false);
-        if number % 500 == 499 {
-            let is_last = |message: &Read| message.text == command;
-            other.until("back", |all| all.iter().any(is_last)).await;
-        }
     }
-    until(&mqtt, "counted", |s| s.flooded >= 100).await;
+    until(&mqtt, "counted", |s| s.flooded >= 50).await;
     // Who finds no room hears of it, and states have theirs.
     let pairings = "jadoube/v1/open/core/table/12";
     other.publish(pairings, "old", false);
@@ -541,7 +539,7 @@ async fn commands_arrive_with_their_retain_flag_and_a_flood_is_counted() {
             _ => count += 1,
         }
     };
-    assert!(count >= 4096, "{count}");
+    assert!(count >= 100, "{count}");
     // Both may have come before this one was fetched, or one after the other.
     if pairing.payload == b"old" {
         let next = tokio::time::timeout(PATIENCE, incoming.recv()).await;
