@@ -16,6 +16,9 @@ use shakmaty::Color;
 /// How many ids are remembered, so that a command that comes twice is carried out once.
 const REMEMBERED: usize = 256;
 
+/// 99:59:59 and its tenths.
+const MOST_CLOCK_MS: u64 = 359_999_999;
+
 /// A refusal in words: what is wrong, and where it helps, what to do.
 type Outcome = Result<(), String>;
 
@@ -276,9 +279,15 @@ impl Table {
             self.changed();
             return Ok(());
         }
+        // Players who sat down before anybody had told who they are.
+        let names_it = is_named(arm)
+            && !is_named(&game.arm)
+            && arm.fen == game.arm.fen
+            && (arm.game.is_none() || game.arm.game.is_none());
         if game.armed
             && game.ended_at.is_none()
             && (same_game
+                || names_it
                 || (!running && arm.fen == game.arm.fen)
                 || (arm.adopt && game.arm.game.is_none()))
         {
@@ -302,6 +311,7 @@ impl Table {
         }
         if running {
             // It waits for this game to end, or for the array.
+            self.note = Some("a game is under way; the pairing is kept for the next game".into());
             self.next = Some(arm.clone());
             return Ok(());
         }
@@ -319,6 +329,13 @@ impl Table {
     ) -> Outcome {
         if self.settings.clock == crate::trace::ClockKind::None {
             return Err("this table is played without a clock".into());
+        }
+        if let Some(ms) = [clk, white, black].into_iter().flatten().max()
+            && ms > MOST_CLOCK_MS
+        {
+            return Err(format!(
+                "a clock that shows {ms} ms is none: white_ms and black_ms are at most {MOST_CLOCK_MS}, which is 99:59:59"
+            ));
         }
         self.playing()?;
         if self.game.as_ref().is_some_and(|game| !game.ready) {
@@ -528,4 +545,13 @@ impl Table {
         self.publish_record();
         self.publish_archive();
     }
+}
+
+/// Whether a pairing names a player.
+fn is_named(arm: &crate::command::Arm) -> bool {
+    let players = [&arm.white, &arm.black];
+    players
+        .into_iter()
+        .flatten()
+        .any(|player| player.name.is_some())
 }

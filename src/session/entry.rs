@@ -29,7 +29,7 @@ pub enum What {
     /// A clock reading that says something new.
     Clock(ClockCode),
     Command(Box<Command>),
-    /// The link is up, down, or open and silent.
+    /// The link is up, down, open and silent, or open to something that is no board.
     Link(LinkState),
     /// What the board says of itself.
     Serial(String),
@@ -43,6 +43,7 @@ pub enum LinkState {
     Up,
     Down,
     Silent,
+    Fault,
 }
 
 /// Contents of a square as one character: a FEN letter, `.` empty, `x` something, `W` or `b`… for a side, `=`, `+`, `-` for tokens.
