@@ -345,11 +345,41 @@ async fn a_broker_that_says_nothing_holds_nobody_up() {
         publish(&mqtt, event(number));
     }
     assert!(began.elapsed() < Duration::from_secs(2));
-    let silent =
-        |s: &Status| matches!(&s.link, Link::Disconnected { reason } if reason == "no answer");
+    let silent = |s: &Status| matches!(&s.link, Link::Disconnected { reason } if reason.starts_with("no answer"));
     until(&mqtt, "no answer", silent).await;
     assert_eq!(mqtt.shutdown(Duration::from_secs(3)).await, 1000);
     accepting.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_broker_of_ours_is_named_so() {
+    for (answer, what) in [
+        (
+            &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
+            "is no MQTT 5 broker",
+        ),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "is no MQTT 5 broker"),
+        // The 3.1.1 way of saying: unacceptable protocol version.
+        (&[0x20, 2, 0, 1], "3.1.1"),
+        (&[], "3.1.1"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port is free");
+        let port = listener.local_addr().expect("bound").port();
+        let stub = tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut buffer = [0; 4096];
+                let _ = socket.read(&mut buffer).await;
+                let _ = socket.write_all(answer).await;
+            }
+        });
+        let Connection { mqtt, .. } = start(port);
+        let named =
+            |s: &Status| matches!(&s.link, Link::Disconnected { reason } if reason.contains(what));
+        until(&mqtt, what, named).await;
+        stub.abort();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

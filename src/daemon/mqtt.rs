@@ -33,6 +33,7 @@ use super::hush::Hush;
 use super::inbox::{Inbox, Slot, inbox};
 use crate::outbox::{Message, NotKept, Outbox, Refusal, Tag};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
+use crate::text::one_line;
 
 /// How the broker is reached, and what this client is to it.
 #[derive(Clone)]
@@ -1182,7 +1183,13 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
                     Step::Stop => break,
                 }
             }
-            Ok(Err(error)) => Loss::from_error(&error, &reporter.client_id),
+            Ok(Err(error)) => {
+                let loss = Loss::from_error(&error, &reporter.client_id);
+                match since {
+                    Some(_) => loss,
+                    None => loss.before_greeting(&error),
+                }
+            }
             Err(_) => Loss::of("the broker reads nothing"),
         };
         if shared.lock().handle_loss(&mut eventloop, &loss) {
@@ -1236,6 +1243,8 @@ fn mend(shared: Weak<Shared>) {
 struct Loss {
     /// For a person; says what to do where that is known.
     reason: String,
+    /// In the transport's words, which may differ from time to time.
+    detail: Option<String>,
     /// The broker answered and refused us.
     refused: bool,
     /// A message of ours is at fault, not the network.
@@ -1246,6 +1255,7 @@ impl Loss {
     fn of(reason: &str) -> Self {
         Loss {
             reason: reason.to_owned(),
+            detail: None,
             refused: false,
             by_message: false,
         }
@@ -1263,7 +1273,38 @@ impl Loss {
             }
             ConnectionError::Io(cause) => Loss::of(&cause.to_string()),
             ConnectionError::MqttState(cause) => Loss::from_state(cause, client_id),
-            other => Loss::of(&other.to_string()),
+            other => Loss::of(&one_line(&other.to_string(), 200)),
+        }
+    }
+
+    /// The same, where nothing has shown yet that a broker of our kind is there at all.
+    fn before_greeting(self, error: &ConnectionError) -> Self {
+        match error {
+            // A broker that knows 3.1.1 only answers in two bytes less than MQTT 5 asks for, and hangs up.
+            ConnectionError::MqttState(
+                StateError::ConnectionAborted | StateError::Deserialization(CodecError::Io(_)),
+            ) if !self.reason.contains("os error") => Loss::of(
+                "it hung up without a greeting: either it is no MQTT 5 broker (perhaps one for 3.1.1 only, or another service), or it takes no clients from here",
+            ),
+            ConnectionError::Timeout(_) => {
+                Loss::of("no answer: the broker hangs, or it is no MQTT 5 broker")
+            }
+            ConnectionError::NotConnAck(_) => Loss::no_broker("it greets with another packet"),
+            ConnectionError::MqttState(StateError::Deserialization(cause))
+                if !matches!(cause, CodecError::Io(_)) =>
+            {
+                Loss::no_broker(&cause.to_string())
+            }
+            _ => self,
+        }
+    }
+
+    fn no_broker(detail: &str) -> Self {
+        Loss {
+            detail: Some(one_line(detail, 100)),
+            ..Loss::of(
+                "what answers there is no MQTT 5 broker: look at host and port of url under [mqtt]",
+            )
         }
     }
 
@@ -1289,7 +1330,11 @@ impl Loss {
                 by_message: true,
                 ..Loss::of("a message is larger than the broker allows")
             },
-            other => Loss::of(&other.to_string()),
+            StateError::Deserialization(cause) => Loss {
+                detail: Some(one_line(&cause.to_string(), 100)),
+                ..Loss::of("the broker sent what is no MQTT 5")
+            },
+            other => Loss::of(&one_line(&other.to_string(), 200)),
         }
     }
 }
@@ -1390,7 +1435,9 @@ impl Reporter {
         let down = self.down.get_or_insert_with(Instant::now).elapsed();
         if self.told.insert(reason.clone()) {
             self.is_hushed = false;
-            warn!("no connection to the broker at {broker}: {reason}; trying again");
+            let detail = loss.detail.iter().map(|detail| format!(" ({detail})"));
+            let detail: String = detail.collect();
+            warn!("no connection to the broker at {broker}: {reason}{detail}; trying again");
         } else if was_connected {
             self.is_hushed = true;
         }
