@@ -217,6 +217,7 @@ fn context(line: &Line) -> Context<'_> {
         line,
         following: true,
         has_clock: true,
+        unstarted: false,
         can_dump: false,
         time_trouble: false,
     }

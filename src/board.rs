@@ -88,13 +88,6 @@ impl fmt::Display for Contents {
     }
 }
 
-/// A square that reads differently than before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SquareEvent {
-    pub square: Square,
-    pub contents: Contents,
-}
-
 /// All 64 squares as last read. A square that was never read agrees with everything.
 ///
 /// Kept twice over as sets of squares, because the comparison with a position is the most frequent question of all.

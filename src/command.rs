@@ -2,15 +2,20 @@
 //!
 //! A command that parses is well-formed; whether it fits the game just now is for [`crate::session`] to say.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// A command as it travels: who asks, until when it holds, and the verb with its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Command {
     /// Chosen by the sender; the same id is carried out once.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
+    #[schemars(with = "TextForm")]
     pub id: String,
     /// Who asks, for the record: `arbiter:anna`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +27,12 @@ pub struct Command {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
     /// The table it is for; needless where there is only one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "some_text"
+    )]
+    #[schemars(with = "Option<TextForm>")]
     pub table: Option<String>,
     /// Refused if the game's `rev` is another by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,12 +82,32 @@ pub enum Verb {
     Dismiss(AlertRef),
 }
 
+impl Verb {
+    /// The word on the wire, the last level of the topic.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verb::Arm(_) => "arm",
+            Verb::Press(_) => "press",
+            Verb::Takeback(_) => "takeback",
+            Verb::Play(_) => "play",
+            Verb::SetPosition(_) => "set_position",
+            Verb::AcceptPosition(_) => "accept_position",
+            Verb::AcceptIllegal(_) => "accept_illegal",
+            Verb::Result(_) => "result",
+            Verb::Resend(_) => "resend",
+            Verb::Orientation(_) => "orientation",
+            Verb::Ack(_) => "ack",
+            Verb::Dismiss(_) => "dismiss",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Empty {}
 
-/// A player as the pairing names him.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A player as the pairing names him. In a pairing the name alone will do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Player {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -97,14 +127,26 @@ pub struct Arm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub game: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<PlayerForm>")]
     pub white: Option<Player>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<PlayerForm>")]
     pub black: Option<Player>,
     /// PGN Round: "3".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "some_text"
+    )]
+    #[schemars(with = "Option<TextForm>")]
     pub round: Option<String>,
     /// PGN Board: "12".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "some_text"
+    )]
+    #[schemars(with = "Option<TextForm>")]
     pub board: Option<String>,
     /// PGN Event, the name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -301,6 +343,182 @@ impl Command {
             expect_rev: None,
             reply_to: None,
             verb,
+        }
+    }
+}
+
+/// The schema of a command as it comes over MQTT: the topic names the verb, and a verb may do without arguments.
+pub fn schema() -> Schema {
+    let mut schema = schema_for!(Command);
+    if let Some(object) = schema.as_object_mut() {
+        // Without the verb in the text, arguments may suit several.
+        if let Some(mut verbs) = object.remove("oneOf") {
+            for verb in verbs.as_array_mut().into_iter().flatten() {
+                if let Some(verb) = verb.as_object_mut() {
+                    verb.remove("required");
+                }
+            }
+            object.insert("anyOf".into(), verbs);
+        }
+    }
+    schema
+}
+
+// --- what people and their tools write ---
+
+/// Text, or a number that stands for it: who writes by hand leaves out the quotes, and some libraries do too.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum TextForm {
+    Text(String),
+    Number(i64),
+}
+
+/// A player, or nothing but his name.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum PlayerForm {
+    Name(String),
+    Player(Player),
+}
+
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    struct Text;
+
+    impl Visitor<'_> for Text {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("text or a whole number")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
+            Ok(number.to_string())
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
+            Ok(number.to_string())
+        }
+    }
+
+    from.deserialize_any(Text)
+}
+
+fn some_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text(#[serde(deserialize_with = "text")] String);
+
+    Ok(Option::<Text>::deserialize(from)?.map(|Text(text)| text))
+}
+
+impl<'de> Deserialize<'de> for Player {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Player, D::Error> {
+        struct Who;
+
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Fields {
+            name: Option<String>,
+            fide_id: Option<u64>,
+            title: Option<String>,
+            elo: Option<u32>,
+            team: Option<String>,
+        }
+
+        impl<'de> Visitor<'de> for Who {
+            type Value = Player;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a player, as \"Name\" or {\"name\": \"Name\"}")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Player, E> {
+                Ok(Player {
+                    name: Some(name.to_owned()),
+                    ..Player::default()
+                })
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Player, M::Error> {
+                let Fields {
+                    name,
+                    fide_id,
+                    title,
+                    elo,
+                    team,
+                } = Fields::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Player {
+                    name,
+                    fide_id,
+                    title,
+                    elo,
+                    team,
+                })
+            }
+        }
+
+        from.deserialize_any(Who)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pairing_is_read_as_people_write_it() {
+        let arm: Arm = serde_json::from_str(
+            r#"{"round":3,"board":"12","white":"Muster, Anna","black":{"name":"Beispiel, Berta","elo":2100}}"#,
+        )
+        .unwrap();
+        assert_eq!(arm.round.as_deref(), Some("3"));
+        assert_eq!(arm.board.as_deref(), Some("12"));
+        let name = |player: Option<Player>| player.and_then(|player| player.name);
+        assert_eq!(name(arm.white).as_deref(), Some("Muster, Anna"));
+        assert_eq!(arm.black.as_ref().and_then(|black| black.elo), Some(2100));
+        let none: Arm = serde_json::from_str(r#"{"round":null,"white":null}"#).unwrap();
+        assert_eq!(none, Arm::default());
+        for (text, what) in [
+            (r#"{"white":5}"#, "a player, as \"Name\""),
+            (r#"{"round":[1]}"#, "text or a whole number"),
+            (r#"{"white":{"elo":"high"}}"#, "u32"),
+        ] {
+            let error = serde_json::from_str::<Arm>(text).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_table_may_be_a_number() {
+        let command = Command::parse(r#"{"id":7,"table":1}"#, Some("takeback")).unwrap();
+        assert_eq!(command.table.as_deref(), Some("1"));
+        assert_eq!(command.id, "7");
+        assert_eq!(command.verb.name(), "takeback");
+        let text = serde_json::to_string(&command).unwrap();
+        assert_eq!(Command::parse(&text, None).unwrap(), command);
+    }
+
+    #[test]
+    fn verbs_are_called_as_on_the_wire() {
+        for verb in [
+            "arm",
+            "takeback",
+            "accept_position",
+            "accept_illegal",
+            "resend",
+        ] {
+            let command = Command::parse("{}", Some(verb)).unwrap();
+            let written = serde_json::to_value(&command.verb).unwrap();
+            assert_eq!(
+                (command.verb.name(), &written["verb"]),
+                (verb, &Value::from(verb))
+            );
         }
     }
 }

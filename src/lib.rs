@@ -15,11 +15,12 @@
 //! * [`publish`] holds the payloads that others read, and their topics. It knows no broker.
 //! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
 //! * [`session`] is one table's whole pure pipeline behind one face.
+//! * [`replay`] runs traces through a session in virtual time.
 //! * [`text`] makes what comes from outside fit for a line of the log.
 //! * [`sim`] plays games on virtual boards; it knows nothing of the pipeline it tests.
 //! * `daemon` (feature `io`) does all input and output of `run`.
 //!
-//! Everything but `daemon` and the commands is pure: no clock, no file, no socket, no randomness; time arrives as an argument.
+//! Everything but `daemon`, `config` and the commands is pure: no clock, no file, no socket, no randomness; time arrives as an argument.
 
 #![forbid(unsafe_code)]
 

@@ -212,7 +212,7 @@ pub struct BoardStatus {
     /// Charge in percent, of boards that have a battery.
     pub battery: Option<u8>,
     pub ready: Ready,
-    /// Bytes that could not be read since the port was opened.
+    /// Bytes that could not be read since the daemon began.
     pub skipped_bytes: u64,
 }
 
@@ -727,6 +727,10 @@ pub enum AlertKind {
     BoardSwapped,
     SquareFaulty,
     StoreFull,
+    /// The record of a running game did not outlive a restart of the daemon.
+    RecordLost,
+    /// A pairing cannot be read, or does not fit.
+    PairingRefused,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -771,7 +775,8 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("game", schema_for!(Game)),
         ("event", schema_for!(Event)),
         ("alert", schema_for!(Alert)),
-        ("command", schema_for!(crate::command::Command)),
+        ("command", crate::command::schema()),
+        ("pairing", schema_for!(crate::command::Arm)),
         ("reply", schema_for!(Reply)),
     ]
 }

@@ -78,6 +78,7 @@ pub fn replay(trace: &Trace, settings: Settings) -> Replayed {
         entries: Vec::new(),
         done: Replayed::default(),
         stages: settings.stages,
+        source: String::new(),
     };
     run.session.handle_opened(0);
     run.drain(0);
@@ -89,6 +90,10 @@ pub fn replay(trace: &Trace, settings: Settings) -> Replayed {
             Line::ToBoard(_) => {}
             Line::Command(text) => match Command::parse(text, None) {
                 Ok(mut command) => {
+                    run.source = match &*command.id {
+                        "" => format!("line {}", line.number),
+                        id => format!("line {} (command {id})", line.number),
+                    };
                     if command.id.is_empty() {
                         command.id = line.number.to_string();
                     }
@@ -123,6 +128,8 @@ struct Run {
     done: Replayed,
     /// Whether the stages are written down.
     stages: bool,
+    /// Where the last command stands; it is answered before the next line.
+    source: String,
 }
 
 impl Run {
@@ -166,7 +173,7 @@ impl Run {
         }
         while let Some((_, reply)) = self.session.poll_reply() {
             if let Some(error) = reply.error {
-                self.refuse(format!("line {}: {error}", reply.id));
+                self.refuse(format!("{}: {error}", self.source));
             }
         }
     }

@@ -128,6 +128,43 @@ fn a_missing_configuration_ends_with_78_and_what_to_do() {
 }
 
 #[test]
+fn check_refuses_what_run_refuses_in_the_same_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jadoube.toml");
+    for (config, what) in [
+        ("event = \"open\"\n", "no table is configured"),
+        (
+            "[[table]]\nname = \"1\"\nboard = \"certabo\"\nport = \"/no/port\"\n",
+            "boards of family certabo cannot be read yet",
+        ),
+        (
+            "[mqtt]\nusername = \"x\"\npassword_file = \"none\"\n[[table]]\nname = \"1\"\nport = \"/no/port\"\n",
+            "password_file cannot be read",
+        ),
+        (
+            "[mqtt]\nversion = 4\n[[table]]\nname = \"1\"\nport = \"/no/port\"\n",
+            "mqtt version 4",
+        ),
+    ] {
+        fs::write(&path, config).unwrap();
+        let path = path.to_str().unwrap();
+        let run = output(&["run", "--config", path]);
+        let check = output(&["check", "--config", path]);
+        for output in [&run, &check] {
+            assert_eq!(output.status.code(), Some(78), "{what}: {output:?}");
+        }
+        assert!(stderr(&run).contains(what), "{}", stderr(&run));
+        assert!(stdout(&check).contains(what), "{}", stdout(&check));
+        let advice = stderr(&run).lines().last().unwrap().to_owned();
+        assert!(
+            stdout(&check).contains(&advice),
+            "{advice}: {}",
+            stdout(&check)
+        );
+    }
+}
+
+#[test]
 fn schemas_go_to_standard_output_as_one_object() {
     let output = output(&["schema"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

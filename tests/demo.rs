@@ -108,7 +108,7 @@ fn the_built_in_games_are_shown_and_recorded() {
         "alert: illegal_move urgent for the arbiter (confirmed): 1 · 5 Black",
         "; way back e5-c6; clocks 1:3",
         "alert closed: illegal_move (restored)",
-        "alert closed: out_of_turn (restored)",
+        "alert closed: displaced (restored)",
         "table 1  the game is over: 1-0 (by kings)",
         "table 2  the game is over: * (left unfinished)",
     ] {

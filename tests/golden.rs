@@ -12,9 +12,11 @@
 //!
 //! Timers are named in the goldens and do not tell their time, so that another default does not rewrite them all.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jadoube::publish::{Body, Event, Game, Topic};
 use jadoube::replay;
 use jadoube::session::Settings;
 use jadoube::trace::Trace;
@@ -84,6 +86,48 @@ fn goldens() {
         traces.len(),
         failures.join("\n")
     );
+}
+
+/// An event names the state of the record that contains it, so that who keeps events and records in step never steps back.
+#[test]
+fn revisions_never_go_backwards() {
+    let mut events = 0;
+    for path in files("trace") {
+        let name = path.display();
+        let trace = Trace::from_bytes(&fs::read(&path).expect("a trace")).expect("a trace");
+        let settings = replay::settings(&trace, Settings::new("1")).expect("a DGT board");
+        let mut told: BTreeMap<String, u64> = BTreeMap::new();
+        let mut records: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, publication) in replay::replay(&trace, settings).publications {
+            let Body::Json(text) = &publication.body else {
+                continue;
+            };
+            match publication.topic {
+                Topic::Event { .. } => {
+                    let event: Event = serde_json::from_str(text).expect("an event");
+                    let Some(game) = event.game else { continue };
+                    // An adopted game has been counted before it is told.
+                    let known = records.get(&game).copied().unwrap_or(event.rev);
+                    assert!(
+                        event.rev == known || event.rev == known + 1,
+                        "{name}: rev {} while the record is at {known}: {text}",
+                        event.rev
+                    );
+                    let before = told.insert(game, event.rev).unwrap_or(0);
+                    assert!(event.rev >= before, "{name}: after {before}: {text}");
+                    events += 1;
+                }
+                Topic::Game { .. } => {
+                    let game: Game = serde_json::from_str(text).expect("a record");
+                    let before = told.insert(game.game.clone(), game.rev).unwrap_or(0);
+                    assert!(game.rev >= before, "{name}: after {before}: {text}");
+                    records.insert(game.game, game.rev);
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(events > 300, "{events}");
 }
 
 fn files(extension: &str) -> Vec<PathBuf> {

@@ -425,6 +425,135 @@ async fn a_board_that_falls_silent_is_opened_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_in_mid_game_leaves_the_record_and_tells_what_is_lost() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let reader = Reader::subscribe(broker.port, &format!("{PREFIX}/#")).await;
+    let machine = Machine::new();
+    let board = Men::new("3000147740");
+    let _plug = machine.plug("ttyACM0", &board);
+    let pairing = json!({"round": 3, "white": "Muster, Anna", "black": "Beispiel, Berta"});
+    let node = Node::start(&machine, broker.port, "port = \"auto\"");
+    pair(&reader, pairing.clone()).await;
+    play(&reader, &board, &["e2e4", "e7e5"]).await;
+    let before = record(&reader);
+    let home = node.stop().await;
+    let kept: Vec<PathBuf> = fs::read_dir(home.path().join("state/pgn"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let text = fs::read_to_string(&kept[0]).unwrap();
+    assert!(text.contains("1. e4") && text.ends_with("e5 *\n"), "{text}");
+
+    // The pairing arms a game at the new start, but the men stand in the middle of the old one.
+    let node = Node::start(&machine, broker.port, "port = \"auto\"");
+    let lost = format!("{BOARD}/alert/operator/record");
+    reader
+        .until("the operator told", |all| last(all, &lost).is_some())
+        .await;
+    let alert = last(&reader.all(), &lost).unwrap();
+    assert_eq!(alert["kind"], "record_lost");
+    reader
+        .until("the pairing armed", |all| {
+            events(all, "game_started").len() == 2
+        })
+        .await;
+    let boot = alert["boot"].clone();
+    let position = format!("{BOARD}/position");
+    let is_read = |all: &Vec<Read>, boot: &Value| {
+        last(all, &position).is_some_and(|position| {
+            position["boot"] == *boot && !position["placement"].as_str().unwrap().contains('?')
+        })
+    };
+    reader
+        .until("the board read", |all| is_read(all, &boot))
+        .await;
+    assert_eq!(record(&reader), before, "nothing takes its place");
+
+    let topic = format!("{PREFIX}/cmd/pi07/accept_position");
+    reader.publish(&topic, r#"{"id":"a1","args":{"turn":"white"}}"#, false);
+    assert_eq!(reply(&reader, "anyone", "a1").await["ok"], true);
+    play(&reader, &board, &["g1f3", "b8c6"]).await;
+    let game = record(&reader);
+    assert_eq!(game["white"]["name"], "Muster, Anna");
+    assert_eq!(game["round"], "3");
+    assert!(
+        game["start_fen"]
+            .as_str()
+            .unwrap()
+            .starts_with("rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w")
+    );
+    reader
+        .until("the alert taken back", |all| {
+            all.iter()
+                .rev()
+                .find(|read| read.topic == lost)
+                .unwrap()
+                .text
+                .is_empty()
+        })
+        .await;
+    let body = r#"{"id":"a2","args":{"result":"1-0"}}"#;
+    reader.publish(&format!("{PREFIX}/cmd/pi07/result"), body, false);
+    assert_eq!(reply(&reader, "anyone", "a2").await["ok"], true);
+    let ended = |all: &Vec<Read>| {
+        last(all, &format!("{BOARD}/game")).is_some_and(|game| game["phase"] == "ended")
+    };
+    reader.until("the result", ended).await;
+    node.stop().await;
+
+    // A game that is over is not begun anew for the same pairing.
+    let node = Node::start(&machine, broker.port, "port = \"auto\"");
+    reader
+        .until("the board read once more", |all| {
+            let status = last(all, &format!("{BOARD}/status")).unwrap();
+            status["boot"] != boot && is_read(all, &status["boot"])
+        })
+        .await;
+    for verb in ["resend", "takeback"] {
+        reader.publish(
+            &format!("{PREFIX}/cmd/pi07/{verb}"),
+            r#"{"id":"a3"}"#,
+            false,
+        );
+        reply(&reader, "anyone", "a3").await;
+    }
+    assert_eq!(record(&reader)["result"], "1-0");
+    assert_eq!(events(&reader.all(), "game_started").len(), 2);
+    // Another pairing is.
+    let next = json!({"round": 4, "white": "Beispiel, Berta", "black": "Muster, Anna"});
+    reader.publish(&format!("{PREFIX}/core/table/12"), &next.to_string(), true);
+    reader
+        .until("the next round", |all| {
+            last(all, &format!("{BOARD}/game")).is_some_and(|game| game["round"] == "4")
+        })
+        .await;
+    // What cannot be read is told to the operator, until it is put right.
+    let refused = format!("{BOARD}/alert/operator/pairing");
+    reader.publish(&format!("{PREFIX}/core/table/12"), r#"{"white":7}"#, true);
+    reader
+        .until("the refusal", |all| last(all, &refused).is_some())
+        .await;
+    let text = last(&reader.all(), &refused).unwrap()["text"].to_string();
+    assert!(text.contains("pairing refused"), "{text}");
+    reader.publish(&format!("{PREFIX}/core/table/12"), "", true);
+    reader
+        .until("the refusal taken back", |all| {
+            all.iter()
+                .rev()
+                .find(|read| read.topic == refused)
+                .unwrap()
+                .text
+                .is_empty()
+        })
+        .await;
+    node.stop().await;
+    validate(&reader.all());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_signal_ends_it_in_good_order() {
     let Some(broker) = Mosquitto::start() else {
         return;

@@ -529,6 +529,12 @@ fn is_consistent(told: &Told, schemas: &Schemas) -> Result<(), String> {
             if event.id != format!("{}-{seq}", envelope.stream) {
                 return Err(format!("id {} of event {seq}", event.id));
             }
+            if let Some(game) = event.game {
+                let before = revs.insert(game, event.rev).unwrap_or(0);
+                if event.rev < before {
+                    return Err(format!("rev {} after {before} in {text}", event.rev));
+                }
+            }
         }
         if envelope.seq != seq {
             return Err(format!("seq {} after {seq} in {text}", envelope.seq));

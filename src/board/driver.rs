@@ -260,13 +260,6 @@ impl Driver {
     }
 }
 
-/// Bytes of the virtual side: what a board sends for a square that now shows this.
-pub fn code_of(contents: Option<shakmaty::Piece>) -> PieceCode {
-    contents
-        .and_then(|piece| PieceCode::from_letter(piece.char()))
-        .unwrap_or_default()
-}
-
 /// The board's index of a square in the numbering of a board that stands right (dgt.md 3.3: a8 is 0).
 pub fn raw_square(square: Square) -> RawSquare {
     RawSquare::new((square.to_u32() as u8) ^ 56).expect("a square's index is below 64")

@@ -217,6 +217,44 @@ impl fmt::Display for TimeControl {
     }
 }
 
+impl TimeControl {
+    /// For people, who often mean minutes where they wrote seconds: `40 moves in 90 min + 30 s a move, then 30 min + 30 s a move`.
+    pub fn in_words(&self) -> String {
+        match self {
+            TimeControl::Unknown => "unknown".into(),
+            TimeControl::Unlimited => "no clock".into(),
+            TimeControl::Hourglass(seconds) => format!("hourglass, {} each", time(*seconds)),
+            TimeControl::Periods(periods) => {
+                let words: Vec<String> = periods.iter().map(Period::in_words).collect();
+                words.join(", then ")
+            }
+        }
+    }
+}
+
+impl Period {
+    fn in_words(&self) -> String {
+        let moves = self
+            .moves
+            .map_or(String::new(), |moves| format!("{moves} moves in "));
+        let bonus = match self.bonus {
+            Bonus::None => String::new(),
+            Bonus::Increment(seconds) => format!(" + {seconds} s a move"),
+            Bonus::Delay(seconds) => format!(", delay {seconds} s a move"),
+            Bonus::Bronstein(seconds) => format!(", Bronstein {seconds} s a move"),
+        };
+        format!("{moves}{}{bonus}", time(self.seconds))
+    }
+}
+
+fn time(seconds: u32) -> String {
+    match (seconds / 60, seconds % 60) {
+        (minutes @ 2.., 0) => format!("{minutes} min"),
+        (minutes @ 2.., rest) => format!("{minutes} min {rest} s"),
+        _ => format!("{seconds} s"),
+    }
+}
+
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(moves) = self.moves {
@@ -372,5 +410,24 @@ mod tests {
         let control = control("40/5400b30:1800b30");
         assert_eq!(control.without_delay().to_string(), "40/5400:1800");
         assert_eq!(control.mode().as_deref(), Some("bronstein 30"));
+    }
+
+    #[test]
+    fn controls_in_words() {
+        for (text, words) in [
+            ("90+30", "90 s + 30 s a move"),
+            (
+                "40/5400+30:1800+30",
+                "40 moves in 90 min + 30 s a move, then 30 min + 30 s a move",
+            ),
+            ("180+2", "3 min + 2 s a move"),
+            ("150", "2 min 30 s"),
+            ("1500d5", "25 min, delay 5 s a move"),
+            ("*180", "hourglass, 3 min each"),
+            ("-", "no clock"),
+        ] {
+            let control: TimeControl = text.parse().expect("a control");
+            assert_eq!(control.in_words(), words);
+        }
     }
 }

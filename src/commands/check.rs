@@ -11,9 +11,12 @@ use tokio::time::timeout;
 use super::ports::is_jadoube;
 use super::{DEFAULT_CONFIG, Failure, print_line};
 use crate::config::{self, BrokerUrl, Config, Mqtt, Table, read_password};
+use crate::daemon::files::try_folder;
+use crate::daemon::node::{self, StartError};
 use crate::daemon::serial::{
     Answer, Device, Holder, Identity, Refusal, Roots, Settings, Surveyed, survey,
 };
+use crate::laws::ruleset::Variant;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -34,6 +37,9 @@ pub fn run(args: Args) -> Result<(), Failure> {
         "configuration",
         Finding::Ok(format!("{}, {tables}", args.config.display())),
     )?;
+    for finding in refusals(&config) {
+        report.add("configuration", finding)?;
+    }
     report.add("state", state_dir(&config.state_dir))?;
     for (what, finding) in secrets(&config.mqtt) {
         report.add(what, finding)?;
@@ -52,10 +58,14 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let named: Vec<PathBuf> = named.collect();
     let seen = runtime.block_on(survey(&Roots::default(), &Settings::default(), &named));
     for table in &config.tables {
-        report.add(
-            &format!("table {}", table.name),
-            board(table, &config.tables, &seen),
-        )?;
+        let what = format!("table {}", table.name);
+        report.add(&what, board(table, &config.tables, &seen))?;
+        if let Some((words, hint)) = control(table) {
+            report.add(&what, Finding::Ok(format!("time control {words}")))?;
+            if let Some(hint) = hint {
+                report.add(&what, Finding::Hint(hint))?;
+            }
+        }
     }
     report.end()
 }
@@ -68,7 +78,11 @@ enum Finding {
     Ok(String),
     /// Could not be tried now, for a reason that is no fault.
     Untried(String),
+    /// Works, but is hardly meant so.
+    Hint(String),
     Fail(Refusal),
+    /// `run` would not even start.
+    Misconfigured(Refusal),
 }
 
 fn fail(reason: impl Into<String>, advice: impl Into<String>) -> Finding {
@@ -81,14 +95,18 @@ fn fail(reason: impl Into<String>, advice: impl Into<String>) -> Finding {
 #[derive(Default)]
 struct Report {
     failures: usize,
+    misconfigured: bool,
 }
 
 impl Report {
     fn add(&mut self, what: &str, finding: Finding) -> Result<(), Failure> {
+        self.misconfigured |= matches!(finding, Finding::Misconfigured(_));
         match finding {
             Finding::Ok(how) => print_line(format_args!("ok    {what}: {how}")),
             Finding::Untried(why) => print_line(format_args!("-     {what}: {why}")),
-            Finding::Fail(Refusal { reason, advice }) => {
+            Finding::Hint(what_of_it) => print_line(format_args!("?     {what}: {what_of_it}")),
+            Finding::Fail(Refusal { reason, advice })
+            | Finding::Misconfigured(Refusal { reason, advice }) => {
                 self.failures += 1;
                 print_line(format_args!("FAIL  {what}: {reason}"))?;
                 print_line(format_args!("      {advice}"))
@@ -97,63 +115,67 @@ impl Report {
     }
 
     fn end(self) -> Result<(), Failure> {
-        match self.failures {
-            0 => Ok(()),
-            1 => Err(Failure::failed("one check failed")),
-            n => Err(Failure::failed(format!("{n} checks failed"))),
-        }
+        let failed = match self.failures {
+            0 => return Ok(()),
+            1 => "one check failed".to_owned(),
+            n => format!("{n} checks failed"),
+        };
+        // As `run` would end.
+        Err(match self.misconfigured {
+            true => Failure::config(failed),
+            false => Failure::failed(failed),
+        })
     }
 }
 
-/// Tries to write where the record will be, and leaves no trace.
+/// Where the record will be.
 fn state_dir(dir: &Path) -> Finding {
     let shown = dir.display();
-    // `run` makes the folder, so what is not there must be possible to make.
-    let existing = dir
-        .ancestors()
-        .find(|folder| folder.exists())
-        .unwrap_or(Path::new("."));
-    let existing = if existing.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        existing
-    };
-    let probe = existing.join(format!(".jadoube-check-{}", std::process::id()));
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&probe)
-        .and_then(|mut file| io::Write::write_all(&mut file, b"check"));
-    // Made by the line above, so there is nothing else to lose; if it was not made, this fails, which is as well.
-    let _ = fs::remove_file(&probe);
-    match written {
-        Ok(()) if existing == dir => Finding::Ok(format!("{shown} can be written")),
-        Ok(()) => Finding::Ok(format!("{shown} can be made")),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => fail(
-            format!("no permission to write to {}", existing.display()),
-            format!(
-                "Let the user that runs jadoube own {shown}, or set state_dir to another folder."
-            ),
-        ),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => fail(
-            format!("{} is not a folder", existing.display()),
-            "Set state_dir to a folder.",
-        ),
-        Err(error) => fail(
-            format!("{} cannot be written: {error}", existing.display()),
-            "Make room on the disk, or set state_dir to another folder.",
-        ),
+    match try_folder(dir) {
+        Ok(true) => Finding::Ok(format!("{shown} can be written")),
+        Ok(false) => Finding::Ok(format!("{shown} can be made")),
+        Err(refusal) => Finding::Fail(refusal),
     }
 }
+
+/// What `run` refuses to begin with, in its words.
+fn refusals(config: &Config) -> Vec<Finding> {
+    let refused = |error: StartError| {
+        Finding::Misconfigured(Refusal {
+            reason: error.to_string(),
+            advice: error.advice(),
+        })
+    };
+    node::refusals(config).into_iter().map(refused).collect()
+}
+
+/// The time control in words: seconds that were meant as minutes are seen here.
+fn control(table: &Table) -> Option<(String, Option<String>)> {
+    let settings = &table.settings;
+    let control = settings.time_control.as_ref()?;
+    let base = control.periods().first().map(|period| period.seconds);
+    let hint = base
+        .filter(|base| *base < SHORT_S && settings.variant == Variant::Standard)
+        .map(|_| {
+            format!(
+                "{} is short for standard play: time_control counts in seconds (5400+30 is 90 min + 30 s a move); for blitz and rapid set variant too",
+                control.in_words()
+            )
+        });
+    Some((control.in_words(), hint))
+}
+
+/// A first period below this is hardly meant for standard play.
+const SHORT_S: u32 = 300;
 
 /// The files that the connection to the broker needs.
 fn secrets(mqtt: &Mqtt) -> Vec<(&'static str, Finding)> {
     let mut findings = Vec::new();
-    if let Some(path) = &mqtt.password_file {
-        let finding = match read_password(path) {
-            Ok(_) => Finding::Ok(format!("{} can be read", path.display())),
-            Err(error) => fail(error.to_string(), error.advice()),
-        };
+    // One that cannot be read is among what `run` refuses.
+    if let Some(path) = &mqtt.password_file
+        && read_password(path).is_ok()
+    {
+        let finding = Finding::Ok(format!("{} can be read", path.display()));
         findings.push(("password", finding));
     }
     let files = [
@@ -374,6 +396,7 @@ mod tests {
             Finding::Ok(how) => format!("ok {how}"),
             Finding::Untried(why) => format!("- {why}"),
             Finding::Fail(refusal) => format!("FAIL {}", refusal.reason),
+            other => panic!("{other:?}"),
         };
         config.tables.iter().map(say).collect()
     }
@@ -474,5 +497,20 @@ mod tests {
         assert!(matches!(findings[0], ("password", Finding::Ok(_))));
         assert!(matches!(findings[1], ("authority", Finding::Fail(_))));
         assert!(!format!("{findings:?}").contains("secret"));
+    }
+
+    #[test]
+    fn seconds_meant_as_minutes_are_hinted_at() {
+        let control = |text: &str| {
+            let config = config(&format!("[[table]]\nname = \"1\"\nport = \"auto\"\n{text}"));
+            control(&config.tables[0])
+        };
+        assert_eq!(control(""), None);
+        let (words, hint) = control("time_control = \"90+30\"").unwrap();
+        assert_eq!(words, "90 s + 30 s a move");
+        assert!(hint.unwrap().contains("5400+30"));
+        let blitz = control("time_control = \"180+2\"\nvariant = \"blitz\"").unwrap();
+        assert_eq!(blitz, ("3 min + 2 s a move".into(), None));
+        assert_eq!(control("time_control = \"5400+30\"").unwrap().1, None);
     }
 }

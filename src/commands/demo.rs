@@ -43,10 +43,10 @@ pub struct Args {
     /// How many boards play
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub boards: u16,
-    /// The make of the boards
+    /// The make of the boards; only dgt so far
     #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
     pub board: Family,
-    /// What happens beside the moves of the built-in games
+    /// What happens beside the moves of the built-in games; only "incidents" so far, which is the default
     #[arg(long, value_name = "NAME", conflicts_with = "pgn")]
     pub scene: Option<String>,
     /// How fast the players think: 1 is the usual, 2 twice as fast; everything else takes its real time
@@ -341,6 +341,7 @@ fn announce(ports: Ports, tables: &[TableProgramme]) -> Result<(), Failure> {
             table.announced.join("; ")
         ))?;
     }
+    print_line("a line      table, move number, move, its player's clock after the press")?;
     print_line("")
 }
 

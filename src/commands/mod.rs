@@ -118,7 +118,7 @@ impl Failure {
         Failure::new(2, error)
     }
 
-    /// The configuration does not make sense: exit code 78, `EX_CONFIG` of sysexits; the unit does not restart on it. A
+    /// The configuration does not make sense: exit code 78, `EX_CONFIG` of sysexits; no restart helps. A
     /// [`ConfigError`] brings its own advice, here and in the others.
     pub fn config(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         Failure::new(78, error)

@@ -5,7 +5,7 @@ use crate::daemon::serial::{Answer, Holder, Roots, Settings, Surveyed, survey};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Find out which board stands on which table, by lifting a piece there
+    /// Not yet: find out which board stands on which table, by lifting a piece there
     #[arg(long)]
     pub assign: bool,
 }
@@ -36,8 +36,12 @@ pub(super) fn is_jadoube(holder: &Option<Holder>) -> bool {
         .is_some_and(|holder| holder.name == "jadoube")
 }
 
-/// One line a device: path, USB id, product, answer.
+/// One line a device under a heading: path, USB id, product, answer.
 fn lines(devices: &[Surveyed]) -> Vec<String> {
+    if devices.is_empty() {
+        return Vec::new();
+    }
+    let heading = ["PORT", "USB ID", "PRODUCT", "WHAT ANSWERS"].map(str::to_owned);
     let cells = devices.iter().map(|Surveyed { device, answer }| {
         let usb = device.usb.as_ref();
         [
@@ -65,7 +69,7 @@ fn lines(devices: &[Surveyed]) -> Vec<String> {
             },
         ]
     });
-    let cells: Vec<[String; 4]> = cells.collect();
+    let cells: Vec<[String; 4]> = std::iter::once(heading).chain(cells).collect();
     let width = |column: usize| {
         cells
             .iter()
@@ -134,6 +138,7 @@ mod tests {
         assert_eq!(
             lines,
             [
+                "PORT          USB ID     PRODUCT      WHAT ANSWERS",
                 "/dev/ttyACM0  045b:8111  DGT e-Board  dgt board 3000147740, firmware 3.10",
                 "/dev/ttyACM1  1546:01a7  u-blox       not asked: no chess board is known to have this USB id",
                 "/dev/ttyS0    -          -            not asked: not on USB",

@@ -16,6 +16,7 @@ use tokio_serial::SerialStream;
 
 use super::Failure;
 use crate::Millis;
+use crate::daemon::serial::permission_advice;
 use crate::trace::{Event, Family, Header, Writer};
 
 #[derive(Debug, clap::Args)]
@@ -207,10 +208,9 @@ fn open(path: &str) -> io::Result<SerialStream> {
 
 fn unopened(error: io::Error, path: &str) -> Failure {
     let advice = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "Add yourself to the group that owns it (dialout), and log in anew."
-        }
-        _ => "jadoube ports lists the ports and who holds them; only one program can read a board.",
+        io::ErrorKind::PermissionDenied => permission_advice(None),
+        _ => "jadoube ports lists the ports and who holds them; only one program can read a board."
+            .to_owned(),
     };
     Failure::failed(error).context(path).advise(advice)
 }

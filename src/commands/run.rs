@@ -10,16 +10,17 @@ use crate::daemon::node::{self, Parts, StartError};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The configuration; /etc/jadoube/jadoube.toml unless given, or none where --port says all
+    /// The configuration [default: /etc/jadoube/jadoube.toml, or none where --port says all]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["port", "table"])]
     pub config: Option<PathBuf>,
-    /// The serial port of the only board, or auto; no configuration is read then
+    /// The serial port of the only board, or auto; no configuration is read then: the event is "open", the node this machine's
+    /// host name, and records go to ~/.local/state/jadoube
     #[arg(long, value_name = "P")]
     pub port: Option<String>,
-    /// The name of that board's table
+    /// The name of that board's table [default: 1]
     #[arg(long, value_name = "T", requires = "port")]
     pub table: Option<String>,
-    /// The broker, instead of the configured one: mqtt://host:1883
+    /// The broker, instead of the configured one: mqtt://HOST or mqtt://HOST:PORT [default: mqtt://127.0.0.1:1883]
     #[arg(long, value_name = "URL")]
     pub broker: Option<String>,
 }

@@ -28,7 +28,7 @@ pub struct Args {
     /// The games to play, one after the other
     #[arg(long, value_name = "FILE")]
     pub pgn: PathBuf,
-    /// The make of the board
+    /// The make of the board; only dgt so far
     #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
     pub board: Family,
     /// A symbolic link to the pty, so that its name is known beforehand

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::{error, warn};
 
+use super::serial::Refusal;
 use crate::Millis;
 use crate::clock::control::TimeControl;
 use crate::laws::ruleset::{Ruleset, Variant};
@@ -83,6 +84,44 @@ impl Files {
             Err(TrySendError::Disconnected(_)) => self.jobs = None,
         }
     }
+}
+
+/// Tries to write where the record will be, and leaves no trace. What is not there must be possible to make; says whether it is
+/// there.
+pub fn try_folder(dir: &Path) -> Result<bool, Refusal> {
+    let shown = dir.display();
+    let existing = dir
+        .ancestors()
+        .find(|folder| folder.exists())
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let probe = existing.join(format!(".jadoube-check-{}", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&probe)
+        .and_then(|mut file| file.write_all(b"check"));
+    // Made by the line above, so there is nothing else to lose; if it was not made, this fails, which is as well.
+    let _ = fs::remove_file(&probe);
+    let existing_shown = existing.display();
+    let (reason, advice) = match written {
+        Ok(()) => return Ok(existing == dir),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => (
+            format!("no permission to write to {existing_shown}"),
+            format!(
+                "Let the user that runs jadoube own {shown}, or set state_dir to another folder."
+            ),
+        ),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => (
+            format!("{existing_shown} is not a folder"),
+            "Set state_dir to a folder.".to_owned(),
+        ),
+        Err(error) => (
+            format!("{existing_shown} cannot be written: {error}"),
+            "Make room on the disk, or set state_dir to another folder.".to_owned(),
+        ),
+    };
+    Err(Refusal { reason, advice })
 }
 
 /// One table's traces: a file a game, which begins with what the board last said of all its squares.

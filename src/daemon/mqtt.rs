@@ -56,7 +56,8 @@ pub struct Settings {
     pub version: u8,
     /// Else made of the node's name and the machine's id.
     pub client_id: Option<String>,
-    /// Filters below `{base}/{event}/`. What comes below `core/` is a state, of which only the newest is handed on.
+    /// Filters below `{base}/{event}/`, of what others publish. What comes below `core/` is a state, of which only the newest is
+    /// handed on.
     pub subscriptions: Vec<String>,
     /// What is said to whoever sent a message that found no room. It gets the prefix of all topics.
     pub busy: fn(&str, &Incoming) -> Option<Message>,
@@ -111,7 +112,8 @@ impl Settings {
         format!("{}/{}/", self.base, self.event)
     }
 
-    fn check(&self) -> Result<(), SettingsError> {
+    /// Whether these settings can work at all.
+    pub fn check(&self) -> Result<(), SettingsError> {
         if self.version != 5 {
             return Err(SettingsError::Version(self.version));
         }
@@ -234,7 +236,6 @@ pub fn connect(
 ) -> Result<Connection, SettingsError> {
     settings.check()?;
     let options = options(&settings);
-    let client_id = options.client_id();
     let (client, eventloop) = AsyncClient::new(options, REQUESTS);
     let (incoming_in, incoming) = inbox();
     let prefix = settings.prefix();
@@ -270,6 +271,7 @@ pub fn connect(
         to_mend: BTreeSet::new(),
         is_mending: false,
         hush: Hush::default(),
+        told_twin: false,
         flooded: 0,
         ending: Ending::No,
         settings: settings.clone(),
@@ -277,7 +279,7 @@ pub fn connect(
     let shared = Arc::new(Shared {
         driver: Mutex::new(driver),
     });
-    let reporter = Reporter::new(&settings, client_id);
+    let reporter = Reporter::new(&settings);
     let task = tokio::spawn(run(shared.clone(), eventloop, reporter));
     let mqtt = Mqtt {
         shared,
@@ -398,6 +400,9 @@ const REFUSAL_WAIT: Duration = Duration::from_millis(500);
 /// A connection that lasted so long was a success: the next wait is short again.
 const LASTED: Duration = Duration::from_secs(10);
 const LOUD_AFTER: Duration = Duration::from_secs(300);
+/// After another client took our place: long enough that the log of either can be read.
+const TWIN_WAIT: Duration = Duration::from_secs(60);
+const MOST_TWIN_WAIT: Duration = Duration::from_secs(600);
 /// Keep alive periods without an acknowledgement, while the broker answers pings, after which we connect anew.
 const SILENT_PINGS: u32 = 3;
 
@@ -454,6 +459,8 @@ struct Driver {
     /// Whether some were said again a moment ago, so that further ones wait.
     is_mending: bool,
     hush: Hush,
+    /// Another daemon that says it is this node was told of.
+    told_twin: bool,
     flooded: u64,
     ending: Ending,
 }
@@ -778,19 +785,28 @@ impl Driver {
             preserve_retain: true,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        let boards = self.alert_prefix.iter();
-        let own =
-            boards.flat_map(|boards| ["alert/#", "status"].map(|of| format!("{boards}+/{of}")));
-        let own = own.chain(self.status_topic.clone());
-        let own = own.map(|path| Filter {
+        let own = |path: String, preserve_retain: bool| Filter {
             path,
             qos: QoS::AtLeastOnce,
             nolocal: true,
-            // What others leave at the broker in our name is known by it.
-            preserve_retain: true,
+            preserve_retain,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
-        });
-        theirs.chain(own).collect()
+        };
+        let boards = self.alert_prefix.iter();
+        // The records first: what an earlier run has kept there must be known before a pairing arms a game over it. Of the others we
+        // want to know what somebody else leaves at the broker in our name.
+        let own = boards
+            .flat_map(|boards| {
+                let of = |of: &str| format!("{boards}+/{of}");
+                [
+                    (of("game"), false),
+                    (of("alert/#"), true),
+                    (of("status"), true),
+                ]
+            })
+            .chain(self.status_topic.clone().map(|topic| (topic, true)))
+            .map(|(path, preserve_retain)| own(path, preserve_retain));
+        own.chain(theirs).collect()
     }
 
     fn handle_puback(&mut self, puback: &PubAck) -> Step {
@@ -883,9 +899,9 @@ impl Driver {
                 false => Step::Go,
             };
         }
-        let is_state = topic
-            .strip_prefix(&self.prefix)
-            .is_some_and(|below| below.starts_with("core/"));
+        let below = topic.strip_prefix(&self.prefix);
+        let is_state = below.is_some_and(|below| below.starts_with("core/"))
+            || self.below_board(&topic) == Some("game");
         let incoming = Incoming {
             topic,
             payload: publish.payload.to_vec(),
@@ -931,14 +947,22 @@ impl Driver {
                 return Step::Go;
             }
         }
-        // The last will of an earlier connection can come after our greeting.
-        let status = serde_json::from_slice::<NodeStatus>(payload);
-        if !(is_status && status.is_ok_and(|status| status.status == Online::Offline)) {
-            self.say(|| {
+        let status = serde_json::from_slice::<NodeStatus>(payload).ok();
+        match status.filter(|_| is_status) {
+            // The last will of an earlier connection can come after our greeting.
+            Some(status) if status.status == Online::Offline => {}
+            // A twin on another machine has a client id of its own, so the broker lets both be. It is no lie that the node is online.
+            Some(_) => {
+                if !std::mem::replace(&mut self.told_twin, true) {
+                    error!("{}", twin(&self.settings.node));
+                }
+                return Step::Go;
+            }
+            None => self.say(|| {
                 format!(
-                    "somebody else publishes under {topic:?}, which is this node's; it is put right. Give each node a name of its own, and let the broker's access list keep others out"
+                    "somebody else publishes under {topic:?}, which is this node's; it is put right. Let the broker's access list keep others out"
                 )
-            });
+            }),
         }
         self.to_mend.insert(topic);
         if std::mem::replace(&mut self.is_mending, true) {
@@ -1146,6 +1170,8 @@ impl Settings {
 /// Polls the transport until the end. Nothing may share this task: see the head of the file.
 async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Reporter) {
     let mut backoff = Backoff::new(FIRST_WAIT, MOST_WAIT);
+    // Two that take each other's place would go on for ever, so this one is not shortened by a while of success.
+    let mut twins = Backoff::new(TWIN_WAIT, MOST_TWIN_WAIT);
     let mut since = None;
     loop {
         // The transport pings, so each poll ends within a keep alive. One that does not is stuck in a write to a peer that
@@ -1184,7 +1210,7 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
                 }
             }
             Ok(Err(error)) => {
-                let loss = Loss::from_error(&error, &reporter.client_id);
+                let loss = Loss::from_error(&error, &reporter.node);
                 match since {
                     Some(_) => loss,
                     None => loss.before_greeting(&error),
@@ -1196,7 +1222,11 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
             break;
         }
         reporter.lost(&loss, since.take().is_some());
-        sleep(backoff.step()).await;
+        let wait = match loss.taken_over {
+            true => twins.step(),
+            false => backoff.step(),
+        };
+        sleep(wait).await;
     }
     // The socket closes before anyone is told.
     drop(eventloop);
@@ -1249,6 +1279,8 @@ struct Loss {
     refused: bool,
     /// A message of ours is at fault, not the network.
     by_message: bool,
+    /// Another client came with our id (MQTT 5, reason 0x8E).
+    taken_over: bool,
 }
 
 impl Loss {
@@ -1258,10 +1290,11 @@ impl Loss {
             detail: None,
             refused: false,
             by_message: false,
+            taken_over: false,
         }
     }
 
-    fn from_error(error: &ConnectionError, client_id: &str) -> Self {
+    fn from_error(error: &ConnectionError, client: &str) -> Self {
         match error {
             ConnectionError::ConnectionRefused(code) => Loss {
                 refused: true,
@@ -1272,7 +1305,7 @@ impl Loss {
                 Loss::of("nothing listens there: is the broker running, and the port right?")
             }
             ConnectionError::Io(cause) => Loss::of(&cause.to_string()),
-            ConnectionError::MqttState(cause) => Loss::from_state(cause, client_id),
+            ConnectionError::MqttState(cause) => Loss::from_state(cause, client),
             other => Loss::of(&one_line(&other.to_string(), 200)),
         }
     }
@@ -1308,7 +1341,7 @@ impl Loss {
         }
     }
 
-    fn from_state(error: &StateError, client_id: &str) -> Self {
+    fn from_state(error: &StateError, client: &str) -> Self {
         match error {
             StateError::AwaitPingResp | StateError::CollisionTimeout => {
                 Loss::of("the broker no longer answers")
@@ -1318,7 +1351,7 @@ impl Loss {
                 Loss::of(&cause.to_string())
             }
             StateError::ServerDisconnect { reason_code, .. } => {
-                from_disconnect(*reason_code, client_id)
+                from_disconnect(*reason_code, client)
             }
             // Mosquitto acknowledges a message that it finds too large with a reason that the standard does not know
             // there (0x95), and the transport stumbles over it.
@@ -1339,12 +1372,13 @@ impl Loss {
     }
 }
 
-fn from_disconnect(code: DisconnectReasonCode, client_id: &str) -> Loss {
+fn from_disconnect(code: DisconnectReasonCode, client: &str) -> Loss {
     use DisconnectReasonCode as Code;
     match code {
-        Code::SessionTakenOver => Loss::of(&format!(
-            "another client came with the id {client_id}: give each node a name of its own"
-        )),
+        Code::SessionTakenOver => Loss {
+            taken_over: true,
+            ..Loss::of(&twin(client))
+        },
         Code::ServerShuttingDown => Loss::of("the broker is shutting down"),
         Code::NotAuthorized
         | Code::TopicNameInvalid
@@ -1360,6 +1394,13 @@ fn from_disconnect(code: DisconnectReasonCode, client_id: &str) -> Loss {
         },
         other => Loss::of(&format!("the broker ended the connection: {other:?}")),
     }
+}
+
+/// Two daemons as one node; each overwrites what the other says.
+fn twin(node: &str) -> String {
+    format!(
+        "another jadoube is connected as node {node}; give each a node of its own (the key node of the configuration)"
+    )
 }
 
 fn advice(code: ConnectReturnCode) -> String {
@@ -1385,7 +1426,9 @@ fn advice(code: ConnectReturnCode) -> String {
 /// Log lines about the connection: one a cause, however often it is tried.
 struct Reporter {
     broker: String,
-    client_id: String,
+    node: String,
+    /// Another client with our id was told of.
+    told_twin: bool,
     /// Causes that were told since the last steady connection.
     told: BTreeSet<String>,
     /// Since when there has been no steady connection.
@@ -1396,10 +1439,11 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn new(settings: &Settings, client_id: String) -> Self {
+    fn new(settings: &Settings) -> Self {
         Reporter {
             broker: format!("{}:{}", settings.host, settings.port),
-            client_id,
+            node: settings.node.clone(),
+            told_twin: false,
             told: BTreeSet::new(),
             down: None,
             is_hushed: false,
@@ -1433,7 +1477,12 @@ impl Reporter {
         let broker = &self.broker;
         let reason = &loss.reason;
         let down = self.down.get_or_insert_with(Instant::now).elapsed();
-        if self.told.insert(reason.clone()) {
+        if loss.taken_over {
+            // Each of the two connections is a while of peace in between, and no reason to say it again.
+            if !std::mem::replace(&mut self.told_twin, true) {
+                error!("no connection to the broker at {broker}: {reason}");
+            }
+        } else if self.told.insert(reason.clone()) {
             self.is_hushed = false;
             let detail = loss.detail.iter().map(|detail| format!(" ({detail})"));
             let detail: String = detail.collect();
@@ -1533,5 +1582,12 @@ mod tests {
             let loss = loss(innocent);
             assert!(!loss.by_message, "{}", loss.reason);
         }
+        let taken = loss(disconnect(DisconnectReasonCode::SessionTakenOver));
+        assert!(taken.taken_over);
+        assert!(
+            taken.reason.contains("connected as node id;"),
+            "{}",
+            taken.reason
+        );
     }
 }

@@ -17,20 +17,21 @@ use tokio::time::{sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
-use super::files::{Files, Start, Tracing};
+use super::files::{Files, Start, Tracing, try_folder};
 use super::hush::Hush;
 use super::mqtt::{self, Connection, Mqtt, SettingsError};
 use super::orders::{self, Order, Orders};
 use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
 use super::store::{Forgetful, Store};
 use crate::Millis;
-use crate::command::{Command, Reply};
+use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::{
-    self, BoardInfo, Body, EventKind, MoveState, Publication, Severity, Topic, VERSION,
+    self, ActUntil, AlertDetail, AlertKind, AlertState, Audience, BoardInfo, Body, EventKind,
+    MoveState, Phase, Publication, Severity, Topic, VERSION,
 };
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings, Session, Watch};
@@ -97,9 +98,13 @@ pub async fn run(
 ) -> Result<(), StartError> {
     let boot = random_id();
     let settings = mqtt_settings(&config, &boot)?;
-    check(&config)?;
+    if let Some(refusal) = refusals(&config).into_iter().next() {
+        return Err(refusal);
+    }
+    tell_beginning(&config, &settings);
+    let prefix = settings.prefix();
     let orders = Orders::new(
-        &settings.prefix(),
+        &prefix,
         &config.node,
         config.tables.iter().map(|t| t.name.to_string()).collect(),
     );
@@ -117,6 +122,7 @@ pub async fn run(
         not_sent: BTreeSet::new(),
         refusals: Hush::default(),
     };
+    let mut link = out.mqtt.status();
     let finder = Finder::new(parts.roots, parts.serial);
     let (stop_links, links_stopped) = watch::channel(());
     let tables = config.tables.iter().map(|table| {
@@ -133,11 +139,13 @@ pub async fn run(
         tables: tables.collect(),
         last: 0,
         wall_at: Instant::now() + WALL_EVERY,
+        prefix,
     };
     node.start(&mut out);
 
     let mut shutdown = pin!(shutdown);
     let mut is_cut_off = false;
+    let mut was_connected = false;
     loop {
         let due = node.due(&out.clock);
         tokio::select! {
@@ -145,6 +153,10 @@ pub async fn run(
             (index, event) = next_event(&mut node.tables, node.last) => node.handle_link(index, event, &mut out),
             Some(message) = incoming.recv() => node.handle_message(&message, &mut out),
             () = sleep_until(due.into()) => {}
+            Ok(_) = link.wait_for(|status| status.link == mqtt::Link::Connected), if !was_connected => {
+                was_connected = true;
+                node.expect_records(&out);
+            }
             _ = &mut task, if !is_cut_off => {
                 is_cut_off = true;
                 error!("the connection to the broker ended for good; restart jadoube to publish again");
@@ -155,7 +167,7 @@ pub async fn run(
 
     info!("stopping");
     drop(stop_links);
-    node.finish();
+    node.finish(&mut out);
     let left = out.mqtt.shutdown(MOST_FAREWELL).await;
     if left > 0 {
         warn!("{left} messages were not taken by the broker and are lost");
@@ -184,6 +196,8 @@ const REOPEN_FIRST: Duration = Duration::from_secs(10);
 const REOPEN_MOST: Duration = Duration::from_secs(60);
 /// A board that was heard for so long after an opening was not silent for want of one.
 const HEARD_WELL_MS: Millis = 30_000;
+/// The broker tells what it has kept right after the subscription; a table without a record there by then has none.
+const RECORDS_MS: Millis = 2_000;
 /// Link events that are taken before a table's timers, at most.
 const MOST_AT_ONCE: usize = 64;
 
@@ -216,6 +230,8 @@ struct Node {
     last: usize,
     /// The next look at the wall clock.
     wall_at: Instant,
+    /// `{base}/{event}/`
+    prefix: String,
 }
 
 impl Node {
@@ -251,11 +267,70 @@ impl Node {
         }
     }
 
+    /// The broker is there, and tells now what an earlier run has left with it.
+    fn expect_records(&mut self, out: &Outlets) {
+        let until = out.clock.now() + RECORDS_MS;
+        for table in &mut self.tables {
+            if let Keeping::Waiting { until: wait, .. } = &mut table.keeping {
+                *wait = Some(until);
+            }
+        }
+    }
+
+    /// Our own record of a table as the broker has it.
+    fn handle_record(&mut self, message: &mqtt::Incoming, out: &mut Outlets) -> bool {
+        let table = message
+            .topic
+            .strip_prefix(&self.prefix)
+            .and_then(|below| below.strip_prefix("edge/"))
+            .and_then(|rest| rest.strip_suffix("/game"))
+            .and_then(|rest| rest.split_once("/board/"));
+        let Some((_, name)) = table else {
+            return false;
+        };
+        if let Some(table) = named(&mut self.tables, name)
+            && message.retain
+        {
+            match serde_json::from_slice::<publish::Game>(&message.payload) {
+                // What we said ourselves comes back after each reconnection.
+                Ok(game) if game.envelope.boot != self.boot => {
+                    table.handle_record(game, &self.stream, &self.boot, out);
+                }
+                Ok(_) => {}
+                Err(error) => debug!("table {name}: its retained record cannot be read: {error}"),
+            }
+        }
+        true
+    }
+
     fn handle_message(&mut self, message: &mqtt::Incoming, out: &mut Outlets) {
+        if self.handle_record(message, out) {
+            return;
+        }
+        let (stream, boot) = (&self.stream, &self.boot);
+        let tables = &mut self.tables;
         match self.orders.read(message) {
-            Order::Command { table, command } | Order::Pairing { table, command } => {
-                if let Some(table) = self.tables.iter_mut().find(|t| t.name == table) {
+            Order::Command {
+                table: name,
+                command,
+            } => {
+                if let Some(table) = named(tables, &name) {
                     table.handle_command(*command, out);
+                }
+            }
+            Order::Pairing { table: name, arm } => {
+                if let Some(table) = named(tables, &name) {
+                    table.handle_pairing(arm, stream, boot, out);
+                }
+            }
+            Order::BadPairing { table: name, why } => {
+                if let Some(table) = named(tables, &name) {
+                    table.refuse_pairing(&why, stream, boot, out);
+                }
+            }
+            Order::NoPairing { table: name } => {
+                if let Some(table) = named(tables, &name) {
+                    table.lower(PAIRING, out);
                 }
             }
             Order::Refused { why, reply } => {
@@ -314,10 +389,20 @@ impl Node {
         });
     }
 
-    /// What is still held back.
-    fn finish(&mut self) {
+    /// What is still held back, and what was begun.
+    fn finish(&mut self, out: &mut Outlets) {
         for table in &mut self.tables {
             table.inbox = None;
+            if let (Some((game, text)), Some(files)) = (table.session.unfinished(), &mut out.files)
+            {
+                // A name of its own: the game may go on after the start, under the same id.
+                let file = format!("{game}-unfinished-{}", self.boot);
+                warn!(
+                    "table {}: game {game} is not ended; what was played is kept as pgn/{file}.pgn",
+                    table.name
+                );
+                files.keep_pgn(&file, &text);
+            }
             if !table.delayed.is_empty() {
                 warn!(
                     "table {}: the PGN of the last {} s was held back (pgn_delay_s) and is not published; that of closed games lies under state_dir",
@@ -327,6 +412,10 @@ impl Node {
             }
         }
     }
+}
+
+fn named<'a>(tables: &'a mut [Table], name: &str) -> Option<&'a mut Table> {
+    tables.iter_mut().find(|table| table.name == name)
 }
 
 /// What all tables share on their way out.
@@ -414,6 +503,23 @@ struct Table {
     delay_ms: Millis,
     /// PGN that is held back, in order.
     delayed: VecDeque<(Millis, Publication)>,
+    keeping: Keeping,
+    /// What the node itself has told the operator of this table: the alerts that are open, by id.
+    told_operator: BTreeSet<&'static str>,
+}
+
+/// Whether the record that an earlier run has left with the broker is in danger. As long as nothing is stored here, it is the
+/// only one there is, and an empty game that is armed at the start must not take its place.
+enum Keeping {
+    /// Not asked yet, or not answered. Publications of a game whose array was not on the board are held until then.
+    Waiting {
+        until: Option<Millis>,
+        held: Vec<Publication>,
+    },
+    /// A record is kept there until a game really begins; how it ended, and whose it is.
+    Kept(Box<publish::Game>),
+    /// There was none, or a game has begun since.
+    Done,
 }
 
 impl Table {
@@ -443,13 +549,22 @@ impl Table {
             warned: BTreeSet::new(),
             delay_ms: Millis::from(config.settings.pgn_delay_s) * 1000,
             delayed: VecDeque::new(),
+            keeping: Keeping::Waiting {
+                until: None,
+                held: Vec::new(),
+            },
+            told_operator: BTreeSet::new(),
         }
     }
 
     fn due(&self) -> Option<Millis> {
         let delayed = self.delayed.front().map(|(at, _)| *at);
         let reopen = self.wants_reopening().then_some(self.reopen_after);
-        [self.session.poll_timeout(), delayed, reopen]
+        let record = match &self.keeping {
+            Keeping::Waiting { until, .. } => *until,
+            _ => None,
+        };
+        [self.session.poll_timeout(), delayed, reopen, record]
             .into_iter()
             .flatten()
             .min()
@@ -516,7 +631,8 @@ impl Table {
         self.board.take().is_some()
     }
 
-    fn handle_command(&mut self, command: Command, out: &mut Outlets) {
+    /// Hands a command to the session; gives its refusal.
+    fn handle_command(&mut self, command: Command, out: &mut Outlets) -> Option<String> {
         let now = self.now(out.clock.now());
         // In a trace there is one table, and nobody to answer.
         let bare = Command {
@@ -527,7 +643,130 @@ impl Table {
         let text = serde_json::to_string(&bare).expect("a command was read from JSON");
         self.trace(now, trace::Event::Command(text), out);
         self.session.handle_command(now, command);
-        self.drain(out);
+        self.drain(out)
+    }
+
+    /// Arms the pairing, unless it is that of the game that an earlier run has seen to its end.
+    fn handle_pairing(&mut self, arm: Box<Arm>, stream: &str, boot: &str, out: &mut Outlets) {
+        if let Keeping::Kept(game) = &self.keeping
+            && game.phase == Phase::Ended
+            && is_pairing_of(&arm, game)
+        {
+            info!(
+                "table {}: the pairing on core/table/{} was played before this start ({}); it is not armed anew",
+                self.name, self.name, game.result
+            );
+            let now = self.now(out.clock.now());
+            self.session.handle_paired(now);
+            self.drain(out);
+            return;
+        }
+        // The next game's names are awaited on its topics; the last one's record is in the archive.
+        if matches!(&self.keeping, Keeping::Kept(game) if game.phase == Phase::Ended) {
+            self.keeping = Keeping::Done;
+        }
+        let refused = self.handle_command(Command::of(Verb::Arm(arm)), out);
+        match refused {
+            Some(why) => {
+                let why = format!("core/table/{}: {why}", self.name);
+                self.refuse_pairing(&why, stream, boot, out);
+            }
+            None => self.lower(PAIRING, out),
+        }
+    }
+
+    fn refuse_pairing(&mut self, why: &str, stream: &str, boot: &str, out: &mut Outlets) {
+        out.tell_refusal(&format!("table {}: {why}", self.name));
+        let text = format!("{} · pairing refused · {why}", self.name);
+        let kind = AlertKind::PairingRefused;
+        self.raise(PAIRING, kind, text, (stream, boot), out);
+    }
+
+    /// What the broker had kept of this table when we came.
+    fn handle_record(&mut self, game: publish::Game, stream: &str, boot: &str, out: &mut Outlets) {
+        if !matches!(self.keeping, Keeping::Waiting { .. }) || game.moves.is_empty() {
+            return;
+        }
+        let running = matches!(game.phase, Phase::Playing | Phase::Paused | Phase::Ready);
+        let (name, plies) = (self.name.clone(), game.moves.len());
+        if running {
+            warn!(
+                "table {name}: game {} was running when jadoube stopped, and its record of {plies} plies is not kept over a restart; \
+                 what the broker has of it stays there until a game begins. To go on: arm, then accept_position with the side to move",
+                one_line(&game.game, 40)
+            );
+            let text = format!(
+                "{name} · restart · record of {plies} plies lost. To go on: arm, accept_position with turn."
+            );
+            self.raise(RECORD, AlertKind::RecordLost, text, (stream, boot), out);
+        }
+        if running || game.phase == Phase::Ended {
+            self.keeping = Keeping::Kept(Box::new(game));
+        }
+    }
+
+    /// Tells the operator something that is no matter of the session.
+    fn raise(
+        &mut self,
+        id: &'static str,
+        kind: AlertKind,
+        text: String,
+        (stream, boot): (&str, &str),
+        out: &mut Outlets,
+    ) {
+        let at = out.clock.wall();
+        let alert = publish::Alert {
+            envelope: publish::Envelope {
+                v: VERSION,
+                stream: stream.to_owned(),
+                seq: 0,
+                boot: boot.to_owned(),
+                at: at.clone(),
+                mono_ms: out.clock.now(),
+                time_ok: out.clock.time_ok,
+            },
+            alert: publish::AlertBody {
+                kind,
+                id: id.to_owned(),
+                table: self.name.clone(),
+                game: None,
+                audience: Audience::Operator,
+                severity: Severity::Warn,
+                state: AlertState::Confirmed,
+                act_until: ActUntil::None,
+                ack: None,
+                since: at,
+                ply: 0,
+                side: None,
+                squares: Vec::new(),
+                law: None,
+                text: session::alerts::shortened(&text, 100),
+                detail: AlertDetail::default(),
+            },
+        };
+        self.told_operator.insert(id);
+        let text = serde_json::to_string(&alert).expect("text and numbers have a JSON form");
+        out.publish(&Publication {
+            topic: self.operator_topic(id),
+            body: Body::Json(text),
+        });
+    }
+
+    fn lower(&mut self, id: &'static str, out: &mut Outlets) {
+        if self.told_operator.remove(id) {
+            out.publish(&Publication {
+                topic: self.operator_topic(id),
+                body: Body::Clear,
+            });
+        }
+    }
+
+    fn operator_topic(&self, id: &str) -> Topic {
+        Topic::Alert {
+            table: self.name.clone(),
+            audience: Audience::Operator,
+            id: id.to_owned(),
+        }
     }
 
     /// Does what is due; says whether the boards of the node have changed.
@@ -545,6 +784,18 @@ impl Table {
         self.drain(out);
         while let Some((_, publication)) = self.delayed.pop_front_if(|(at, _)| *at <= now) {
             out.publish(&publication);
+        }
+        if let Keeping::Waiting {
+            until: Some(until),
+            held,
+        } = &mut self.keeping
+            && *until <= now
+        {
+            let held = std::mem::take(held);
+            self.keeping = Keeping::Done;
+            for publication in held {
+                self.publish(publication, out);
+            }
         }
         if self.wants_reopening() && now >= self.reopen_after {
             self.reopened = true;
@@ -568,8 +819,8 @@ impl Table {
         self.told
     }
 
-    /// Takes everything out of the session.
-    fn drain(&mut self, out: &mut Outlets) {
+    /// Takes everything out of the session; gives the refusal of a command, if there was one.
+    fn drain(&mut self, out: &mut Outlets) -> Option<String> {
         while let Some(entry) = self.session.poll_entry() {
             out.keep(&self.name, &entry);
         }
@@ -587,9 +838,11 @@ impl Table {
             self.follow(&publication, out);
             self.publish(publication, out);
         }
+        let mut refusal = None;
         while let Some((topic, reply)) = self.session.poll_reply() {
             if let Some(error) = &reply.error {
                 out.tell_refusal(&format!("table {}: {error}", self.name));
+                refusal = reply.error.clone();
             }
             if let Some(note) = &reply.note {
                 info!("table {}: {note}", self.name);
@@ -598,9 +851,39 @@ impl Table {
                 out.reply(topic, &reply);
             }
         }
+        refusal
+    }
+
+    /// Whether this must not be published now, for it would take the place of an earlier run's record. A game has begun once its
+    /// array was on the board, or an arbiter has said where it stands.
+    fn holds_back(&mut self, publication: &Publication, out: &mut Outlets) -> bool {
+        if matches!(self.keeping, Keeping::Done) {
+            return false;
+        }
+        match (&publication.topic, &publication.body) {
+            (Topic::Game { .. }, Body::Json(text)) => {
+                let head = serde_json::from_str::<GameHead>(text);
+                if head.is_ok_and(|head| head.phase != Phase::Setup) {
+                    self.keeping = Keeping::Done;
+                    self.lower(RECORD, out);
+                    return false;
+                }
+            }
+            // It follows its game.
+            (Topic::Pgn { .. }, _) => {}
+            _ => return false,
+        }
+        if let Keeping::Waiting { held, .. } = &mut self.keeping {
+            held.retain(|older| older.topic != publication.topic);
+            held.push(publication.clone());
+        }
+        true
     }
 
     fn publish(&mut self, publication: Publication, out: &mut Outlets) {
+        if self.holds_back(&publication, out) {
+            return;
+        }
         if let (Topic::Archive { game }, Body::Text(text)) = (&publication.topic, &publication.body)
             && let Some(files) = &mut out.files
         {
@@ -697,9 +980,24 @@ impl Table {
     }
 }
 
-/// What a trace has to know of a game.
+/// The node's own alerts of a table.
+const RECORD: &str = "record";
+const PAIRING: &str = "pairing";
+
+/// Whether a game is the one that this pairing names.
+fn is_pairing_of(arm: &Arm, game: &publish::Game) -> bool {
+    let name = |player: Option<&Player>| player.and_then(|player| player.name.clone());
+    arm.game.as_ref().is_none_or(|id| *id == game.game)
+        && arm.round == game.round
+        && arm.board == game.board
+        && name(arm.white.as_ref()) == name(Some(&game.white))
+        && name(arm.black.as_ref()) == name(Some(&game.black))
+}
+
+/// What a trace has to know of a game, and whether it has begun.
 #[derive(Deserialize)]
 struct GameHead {
+    phase: Phase,
     game: String,
     start_fen: String,
     chess960: bool,
@@ -825,26 +1123,56 @@ fn mqtt_settings(config: &Config, boot: &str) -> Result<mqtt::Settings, StartErr
     })
 }
 
-/// Refuses what a session cannot do, before anything is opened.
-fn check(config: &Config) -> Result<(), StartError> {
+/// Everything in a configuration for which [`run`] would not start, found before anything is opened.
+pub fn refusals(config: &Config) -> Vec<StartError> {
+    let mut refusals = Vec::new();
+    match mqtt_settings(config, "") {
+        Ok(settings) => refusals.extend(settings.check().err().map(StartError::Mqtt)),
+        Err(error) => refusals.push(error),
+    }
     if config.tables.is_empty() {
-        return Err(StartError::NoTable);
+        refusals.push(StartError::NoTable);
     }
     for table in &config.tables {
         if let Some(family) = table.settings.board.filter(|family| *family != Family::Dgt) {
-            return Err(StartError::Family {
+            refusals.push(StartError::Family {
                 table: table.name.to_string(),
                 family,
             });
         }
+    }
+    refusals
+}
+
+/// What somebody who reads along needs to know, and what will not work.
+fn tell_beginning(config: &Config, settings: &mqtt::Settings) {
+    let prefix = settings.prefix();
+    let node = &config.node;
+    info!(
+        "node {node}, broker {}:{}, records under {}",
+        settings.host,
+        settings.port,
+        config.state_dir.display()
+    );
+    info!(
+        "read along: mosquitto_sub -h {} -p {} -v -t '{prefix}edge/{node}/#'",
+        settings.host, settings.port
+    );
+    for table in &config.tables {
+        let name = &table.name;
+        info!(
+            "table {name}: {prefix}edge/{node}/board/{name}/…, its pairing {prefix}core/table/{name}"
+        );
         if table.settings.clock_control {
-            warn!(
-                "table {}: clock_control has no effect yet: the clock is only read",
-                table.name
-            );
+            warn!("table {name}: clock_control has no effect yet: the clock is only read");
         }
     }
-    Ok(())
+    if let Err(refusal) = try_folder(&config.state_dir) {
+        error!(
+            "{}: no trace and no PGN file is kept. {}",
+            refusal.reason, refusal.advice
+        );
+    }
 }
 
 fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> session::Settings {

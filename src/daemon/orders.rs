@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::mqtt::Incoming;
-use crate::command::{Arm, Command, Reply, Verb};
+use crate::command::{Arm, Command, Reply};
 use crate::outbox::Message;
 use crate::publish::Delivery;
 use crate::text::one_line;
@@ -26,10 +26,11 @@ pub enum Order {
         command: Box<Command>,
     },
     /// The pairing of this table is new or changed.
-    Pairing {
-        table: String,
-        command: Box<Command>,
-    },
+    Pairing { table: String, arm: Box<Arm> },
+    /// The pairing of this table cannot be read.
+    BadPairing { table: String, why: String },
+    /// The pairing of this table was taken away.
+    NoPairing { table: String },
     Refused {
         why: String,
         reply: Option<(String, Reply)>,
@@ -45,9 +46,8 @@ pub fn busy(prefix: &str, message: &Incoming) -> Option<Message> {
     }
     let command: Value = serde_json::from_slice(&message.payload).ok()?;
     let topic = answer_topic(prefix, &command)?;
-    let id = command.get("id").and_then(Value::as_str);
     let reply = Reply {
-        id: id.unwrap_or_default().to_owned(),
+        id: id_of(&command),
         ok: false,
         error: Some("busy: too many commands at once; send it again".to_owned()),
         note: None,
@@ -125,7 +125,7 @@ impl Orders {
         // Read loosely at first: a command that is wrong elsewhere still gets its answer.
         let loose: Value = serde_json::from_str(&text).unwrap_or_default();
         let field = |name: &str| loose.get(name).and_then(Value::as_str);
-        let id = field("id").unwrap_or_default();
+        let id = id_of(&loose);
         let reply_to = field("reply_to").filter(|topic| may_answer(&self.prefix, topic));
         let answer = answer_topic(&self.prefix, &loose);
         let refused = |why: String| {
@@ -134,7 +134,7 @@ impl Orders {
             Order::Refused {
                 reply: answer.clone().map(|topic| {
                     let reply = Reply {
-                        id: shown(id, MOST_WHY),
+                        id: shown(&id, MOST_WHY),
                         ok: false,
                         error: Some(why.clone()),
                         note: None,
@@ -193,8 +193,12 @@ impl Orders {
 
     fn read_pairing(&mut self, table: String, message: &Incoming) -> Order {
         // A broker may send what nobody asked for.
-        if !self.tables.contains(&table) || message.payload.is_empty() {
+        if !self.tables.contains(&table) {
             return Order::Nothing;
+        }
+        if message.payload.is_empty() {
+            self.unread.remove(&table);
+            return Order::NoPairing { table };
         }
         if self.unread.get(&table) == Some(&message.payload) {
             return Order::Nothing;
@@ -214,7 +218,7 @@ impl Orders {
                 self.pairings.insert(table.clone(), arm.clone());
                 Order::Pairing {
                     table,
-                    command: Box::new(Command::of(Verb::Arm(Box::new(arm)))),
+                    arm: Box::new(arm),
                 }
             }
             Err(error) => {
@@ -222,10 +226,18 @@ impl Orders {
                 let why = format!("core/table/{table} is no pairing: {error}");
                 let mut kept = message.payload.clone();
                 kept.truncate(MOST_BYTES + 1);
-                self.unread.insert(table, kept);
-                Order::Refused { why, reply: None }
+                self.unread.insert(table.clone(), kept);
+                Order::BadPairing { table, why }
             }
         }
+    }
+}
+
+fn id_of(command: &Value) -> String {
+    match command.get("id") {
+        Some(Value::Number(id)) => id.to_string(),
+        Some(Value::String(id)) => id.clone(),
+        _ => String::new(),
     }
 }
 
@@ -235,7 +247,7 @@ fn answer_topic(prefix: &str, command: &Value) -> Option<String> {
     match field("reply_to") {
         Some(topic) if may_answer(prefix, topic) => Some(topic.to_owned()),
         // Whoever gave an id waits for an answer.
-        None if field("id").unwrap_or_default().is_empty() => None,
+        None if id_of(command).is_empty() => None,
         _ => {
             let client = client(field("by").unwrap_or_default());
             Some(format!("{prefix}reply/{client}"))
@@ -452,11 +464,18 @@ mod tests {
         assert!(is_pairing(orders.read(&anna)));
         assert_eq!(orders.read(&anna), Order::Nothing);
         assert_eq!(orders.read(&same), Order::Nothing);
-        assert_eq!(orders.read(&message("core/table/12", "")), Order::Nothing);
+        assert!(matches!(
+            orders.read(&message("core/table/12", "")),
+            Order::NoPairing { table } if table == "12"
+        ));
         assert!(is_pairing(orders.read(&berta)));
         assert!(is_pairing(orders.read(&anna)));
         let wrong = message("core/table/12", "Anna");
-        assert!(refusal(orders.read(&wrong)).0.contains("no pairing"));
+        let order = orders.read(&wrong);
+        assert!(
+            matches!(&order, Order::BadPairing { table, why } if table == "12" && why.contains("no pairing")),
+            "{order:?}"
+        );
         // Said once, though the broker tells it at each connection.
         assert_eq!(orders.read(&wrong), Order::Nothing);
         assert_eq!(orders.read(&anna), Order::Nothing);

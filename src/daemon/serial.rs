@@ -29,7 +29,7 @@ pub use devices::{Device, Devices, KNOWN_USB_IDS, KnownUsb, Usb, UsbId};
 pub use finder::{Answer, Finder, Surveyed, survey};
 pub use identify::{Identified, Identity, ProbeError, probe};
 pub use link::{LinkEvent, LinkHandle, spawn};
-pub use port::{Holder, OpenError, Port, open};
+pub use port::{Holder, OpenError, Port, open, permission_advice};
 
 /// Where the system shows its devices. Tests point it at folders of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]

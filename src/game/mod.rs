@@ -1,7 +1,7 @@
 //! The record of one game: what was played, from where, and how it ended.
 //!
-//! Nothing in a record is edited: a takeback, a correction or a ruling is an entry after the ones it concerns. [`Line`] is what the
-//! entries amount to so far.
+//! What is never edited are the entries of a session (`session::entry`): a takeback, a correction or a ruling comes after the ones it
+//! concerns. [`Line`] is what they amount to so far.
 
 use crate::Millis;
 use crate::laws::position::Position;
@@ -88,7 +88,7 @@ impl Line {
         self.position(ply.saturating_sub(1)).turn()
     }
 
-    /// Ply numbers as the whole game counts them: a line from a later position begins later.
+    /// UCI of the ply at this index, counted from 0.
     pub fn uci(&self, index: usize) -> String {
         self.position(index).uci(self.plies[index].mv)
     }

@@ -384,7 +384,9 @@ fn write_tags(
         other("SetUp", Some("1".to_owned()));
         other("FEN", Some(fen(&part.start, castling_mode(game))));
     }
-    if let Some((date, time)) = game.started_at.as_deref().and_then(utc) {
+    // A time that nobody is sure of is none.
+    let started = game.started_at.as_deref().filter(|_| game.envelope.time_ok);
+    if let Some((date, time)) = started.and_then(utc) {
         other("UTCDate", Some(date));
         other("UTCTime", Some(time));
     }

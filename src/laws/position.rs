@@ -205,6 +205,21 @@ impl Position {
         Position::from_setup(setup, self.mode)
     }
 
+    /// The position after `m`, which is one of [`Position::moves`]; [`Position::play`] without asking that again.
+    pub fn play_playable(&self, m: Move) -> Position {
+        match &self.inner {
+            Inner::Legal(chess) => {
+                let mut next = chess.clone();
+                next.play_unchecked(m);
+                Position {
+                    inner: Inner::Legal(next),
+                    mode: self.mode,
+                }
+            }
+            Inner::Geometric(_) => self.play_by_geometry(m),
+        }
+    }
+
     /// The position after `m`, which is one of [`Position::moves`] or of [`Position::geometric_moves`].
     pub fn play(&self, m: Move) -> Position {
         match &self.inner {

@@ -89,7 +89,7 @@ pub fn lines_to(
     let mut found = Vec::new();
     let mut line = Vec::with_capacity(depth);
     let mut budget = 20_000;
-    if !men_allow(position, picture, depth) {
+    if !men_allow(position, picture, mask, depth) {
         return found;
     }
     let differing = picture.differing(position.board()) & !mask;
@@ -109,19 +109,21 @@ pub fn lines_to(
 
 /// Whether the men on the board can be what so many plies leave: none came out of nothing, and no side lost more men than the other
 /// had plies to take them.
-fn men_allow(position: &Position, picture: &Picture, depth: usize) -> bool {
+fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usize) -> bool {
     let board = position.board();
     Color::ALL.into_iter().all(|color| {
         let had = board.by_color(color).count();
         let shown = Square::ALL
             .into_iter()
-            .filter(|square| match picture.at(*square) {
-                Some(Contents::Piece(piece)) => piece.color == color,
-                Some(Contents::Side(side)) => side == color,
-                // What cannot be told apart, or was not read, counts as it should be.
-                Some(Contents::Occupied) | None => board.color_at(*square) == Some(color),
-                _ => false,
-            })
+            .filter(
+                |square| match picture.at(*square).filter(|_| !mask.contains(*square)) {
+                    Some(Contents::Piece(piece)) => piece.color == color,
+                    Some(Contents::Side(side)) => side == color,
+                    // What cannot be told apart, was not read or is set aside counts as it should be.
+                    Some(Contents::Occupied) | None => board.color_at(*square) == Some(color),
+                    _ => false,
+                },
+            )
             .count();
         // The side to move makes the odd plies.
         let plies_of_other = if color == position.turn() {
@@ -177,7 +179,7 @@ fn search(
         }
         line.push(m);
         search(
-            &position.play(m),
+            &position.play_playable(m),
             picture,
             mask,
             to_explain,

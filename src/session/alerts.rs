@@ -142,7 +142,7 @@ pub fn named_in_text(squares: Bitboard) -> String {
 }
 
 /// At most `limit` characters.
-fn shortened(text: &str, limit: usize) -> String {
+pub fn shortened(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();
     }

@@ -13,9 +13,16 @@ use crate::publish::{
 use crate::text::one_line;
 use shakmaty::Color;
 
-/// How many ids are remembered, so that a command that comes twice is carried out once.
+/// How many commands are remembered, so that one that comes twice is carried out once.
 const REMEMBERED: usize = 256;
 
+/// A command that was carried out: its id, and what tells a repeat from another command under the same id.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Done {
+    id: String,
+    by: Option<String>,
+    verb: Verb,
+}
 /// 99:59:59 and its tenths.
 const MOST_CLOCK_MS: u64 = 359_999_999;
 
@@ -45,9 +52,18 @@ impl Table {
     }
 
     fn carry_out(&mut self, command: &Command) -> Outcome {
-        if !command.id.is_empty() && self.commands_seen.contains(&command.id) {
-            // Carried out already; the same answer again.
-            return Ok(());
+        // What was refused changed nothing, so its id may be tried again.
+        let done = self.commands_done.iter().find(|done| done.id == command.id);
+        if let Some(done) = done.filter(|done| !done.id.is_empty()) {
+            if done.by == command.by && done.verb == command.verb {
+                // Carried out already; the same answer again.
+                return Ok(());
+            }
+            return Err(format!(
+                "id {} was used for {} by now; give each command an id of its own, or none",
+                command.id,
+                done.verb.name()
+            ));
         }
         if let Some(table) = command
             .table
@@ -68,27 +84,29 @@ impl Table {
                 ));
             }
         }
-        self.perform(&command.verb)?;
-        if !command.id.is_empty() {
-            self.commands_seen.push_back(command.id.clone());
-            if self.commands_seen.len() > REMEMBERED {
-                self.commands_seen.pop_front();
-            }
-        }
+        // The cause goes before its effects; a refusal has none, so what was announced is taken back.
+        let before = (self.publications.len(), self.seq);
         if !matches!(command.verb, Verb::Press(_) | Verb::Resend(_)) {
-            let verb = serde_json::to_value(&command.verb)
-                .ok()
-                .and_then(|value| {
-                    value
-                        .get("verb")
-                        .and_then(|verb| verb.as_str().map(str::to_owned))
-                })
-                .unwrap_or_default();
             self.event(EventKind::Command {
                 command: command.id.clone(),
                 by: command.by.clone(),
-                verb,
+                verb: command.verb.name().to_owned(),
             });
+        }
+        if let Err(refusal) = self.perform(&command.verb, command.by.as_deref()) {
+            self.publications.truncate(before.0);
+            self.seq = before.1;
+            return Err(refusal);
+        }
+        if !command.id.is_empty() {
+            self.commands_done.push_back(Done {
+                id: command.id.clone(),
+                by: command.by.clone(),
+                verb: command.verb.clone(),
+            });
+            if self.commands_done.len() > REMEMBERED {
+                self.commands_done.pop_front();
+            }
         }
         Ok(())
     }
@@ -111,7 +129,7 @@ impl Table {
         Ok(())
     }
 
-    fn perform(&mut self, verb: &Verb) -> Outcome {
+    fn perform(&mut self, verb: &Verb, by: Option<&str>) -> Outcome {
         match verb {
             Verb::Arm(arm) => self.arm(arm),
             Verb::Press(press) => {
@@ -188,7 +206,10 @@ impl Table {
                 let Some(open) = self.alerts.get_mut(&ack.alert) else {
                     return Err(format!("no alert {:?} is open", ack.alert));
                 };
-                open.body.ack = Some(Ack { by: None, at });
+                open.body.ack = Some(Ack {
+                    by: by.map(str::to_owned),
+                    at,
+                });
                 let body = open.body.clone();
                 self.event(EventKind::AlertChanged {
                     alert: body.clone(),
@@ -208,7 +229,10 @@ impl Table {
 
     fn playing(&self) -> Result<&Game, String> {
         match &self.game {
-            None => Err("no game is open at this table".into()),
+            None => Err(
+                "no game is open at this table; arm opens one, and accept_position joins one that runs"
+                    .into(),
+            ),
             Some(game) if game.ended_at.is_some() => {
                 Err("the game is over; a result of * reopens it".into())
             }
@@ -267,7 +291,7 @@ impl Table {
         let same_game = arm.game.is_some() && arm.game == game.arm.game;
         if arm.adopt && running && !game.armed {
             game.armed = true;
-            game.arm = arm.clone();
+            game.take_terms(arm);
             if let Some(id) = &arm.game {
                 game.id = id.clone();
             }
@@ -292,20 +316,10 @@ impl Table {
                 || (arm.adopt && game.arm.game.is_none()))
         {
             // The same game: names and numbers come late, or have been put right. What was told keeps its id.
-            game.arm = arm.clone();
+            game.take_terms(arm);
             if let Some(id) = arm.game.clone().filter(|_| !running) {
                 game.id = id;
             }
-            if arm.time_control.is_some() {
-                game.time_control = arm.time_control.clone();
-            }
-            if let Some(ruleset) = arm.ruleset.as_deref().and_then(|text| text.parse().ok()) {
-                game.rules.ruleset = ruleset;
-            }
-            if let Some(variant) = arm.variant.as_deref().and_then(|text| text.parse().ok()) {
-                game.rules.variant = variant;
-            }
-            game.rules.supervised = arm.supervised.unwrap_or(game.rules.supervised);
             self.changed();
             return Ok(());
         }
@@ -380,8 +394,15 @@ impl Table {
         Ok(())
     }
 
-    /// The board is right: the game goes on from what it shows.
+    /// The board is right: the game goes on from what it shows. Where none is open, one is joined there.
     fn accept_position(&mut self, turn: Option<Side>) -> Outcome {
+        // What was not read yet agrees with everything.
+        if !self.raw.is_complete() {
+            return Err("the board has not been read yet; look at its cable and power".into());
+        }
+        if self.game.is_none() {
+            return self.join_game(turn);
+        }
         let game = self.playing()?;
         let picture = self.sensing.picture();
         let board = game.line.tip().board().clone();
@@ -407,15 +428,33 @@ impl Table {
                 shown.set_piece_at(square, man);
             }
         }
-        for color in Color::ALL {
-            if shown.king_of(color).is_none() {
-                return Err(format!("the board shows no single {color} king"));
-            }
-        }
+        check_kings(&shown)?;
         let turn = turn.map_or(game.line.tip().turn(), Color::from);
         let mode = game.line.start.castling_mode();
         self.go_on_from(Position::from_board(shown, turn, mode), true);
         Ok(())
+    }
+
+    /// A running game without a record begins with what the board shows; somebody who asks for that arms it.
+    fn join_game(&mut self, turn: Option<Side>) -> Outcome {
+        if turn.is_none() {
+            return Err(
+                "no game is open, so say who moves next: \"args\":{\"turn\":\"white\"} or black"
+                    .into(),
+            );
+        }
+        let orientation = self.orientation.unwrap_or(publish::Orientation::Normal);
+        let picture = self.raw.oriented(orientation);
+        let mut shown = shakmaty::Board::empty();
+        for square in shakmaty::Square::ALL {
+            if let Some(man) = picture.piece(square) {
+                shown.set_piece_at(square, man);
+            }
+        }
+        check_kings(&shown)?;
+        self.next.get_or_insert_default();
+        self.open_game();
+        self.accept_position(turn)
     }
 
     /// The game goes on from another position: what was played before it is closed as it stands, and the rest is a game from there.
@@ -554,4 +593,116 @@ fn is_named(arm: &crate::command::Arm) -> bool {
         .into_iter()
         .flatten()
         .any(|player| player.name.is_some())
+}
+
+fn check_kings(board: &shakmaty::Board) -> Outcome {
+    for color in Color::ALL {
+        if board.king_of(color).is_none() {
+            return Err(format!("the board shows no single {color} king"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::{Command, Reply};
+    use crate::publish::{Body, Game, Phase, Topic};
+    use crate::session::{Session, Settings};
+    use crate::wire::dgt::{PieceCode, VirtualBoard};
+
+    struct Hall {
+        session: Session,
+        games: Vec<Game>,
+        now: u64,
+    }
+
+    impl Hall {
+        fn new() -> Hall {
+            let mut session = Session::new(Settings::new("1"), 0);
+            session.handle_opened(0);
+            Hall {
+                session,
+                games: Vec::new(),
+                now: 0,
+            }
+        }
+
+        /// Answers what the board is asked, a while later.
+        fn read(&mut self, board: &mut VirtualBoard) {
+            while let Some(asked) = self.session.poll_write() {
+                self.now += 100;
+                let told = board.handle_host(&asked);
+                self.session.handle_bytes(self.now, &told);
+            }
+        }
+
+        fn say(&mut self, text: &str) -> Reply {
+            self.now += 100;
+            let command = Command::parse(text, None).expect("a command");
+            self.session.handle_command(self.now, command);
+            while let Some(publication) = self.session.poll_publication() {
+                if let (Topic::Game { .. }, Body::Json(text)) =
+                    (&publication.topic, &publication.body)
+                {
+                    self.games.push(serde_json::from_str(text).expect("a game"));
+                }
+            }
+            self.session.poll_reply().expect("an answer").1
+        }
+    }
+
+    #[test]
+    fn a_running_game_is_joined_where_none_is_open() {
+        let mut hall = Hall::new();
+        let accept = r#"{"verb":"accept_position","args":{"turn":"black"}}"#;
+        let unread = hall.say(accept).error.expect("nothing was read");
+        assert!(unread.contains("not been read"), "{unread}");
+
+        let mut board = VirtualBoard::default();
+        let raw = |name: &str| crate::board::driver::raw_square(name.parse().expect("a square"));
+        let man = board.squares()[usize::from(raw("e2").index())];
+        board.set_square(raw("e2"), PieceCode::Empty);
+        board.set_square(raw("e4"), man);
+        hall.read(&mut board);
+        let turnless = hall.say(r#"{"verb":"accept_position"}"#);
+        assert!(turnless.error.is_some_and(|why| why.contains("turn")));
+        assert!(hall.games.is_empty());
+        assert_eq!(hall.say(accept).error, None);
+        let game = hall.games.last().expect("a game was told");
+        assert!(
+            game.start_fen
+                .starts_with("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")
+        );
+        assert_eq!(game.phase, Phase::Playing);
+    }
+
+    #[test]
+    fn an_id_stands_for_one_command() {
+        let mut hall = Hall::new();
+        hall.read(&mut VirtualBoard::default());
+        assert!(hall.say(r#"{"id":"1","verb":"arm"}"#).ok);
+        assert!(
+            hall.say(r#"{"id":"2","verb":"play","args":{"move":"e4"}}"#)
+                .ok
+        );
+        let takeback = r#"{"id":"3","verb":"takeback","args":{"keep_plies":0}}"#;
+        assert!(hall.say(takeback).ok);
+        let told = hall.games.len();
+        assert!(hall.say(takeback).ok);
+        assert_eq!(hall.games.len(), told, "carried out once");
+        for other in [
+            r#"{"id":"3","verb":"takeback"}"#,
+            r#"{"id":"3","verb":"play","args":{"move":"d4"}}"#,
+            r#"{"id":"3","by":"arbiter:berta","verb":"takeback","args":{"keep_plies":0}}"#,
+        ] {
+            let refused = hall.say(other).error.expect("the id is taken");
+            assert!(refused.contains("id 3 was used for takeback"), "{refused}");
+        }
+        // What was refused changed nothing, and may be tried again.
+        let take = r#"{"id":"4","verb":"takeback"}"#;
+        assert!(!hall.say(take).ok);
+        assert!(hall.say(r#"{"verb":"play","args":{"move":"d4"}}"#).ok);
+        assert!(hall.say(take).ok);
+    }
 }

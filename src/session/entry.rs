@@ -29,6 +29,8 @@ pub enum What {
     /// A clock reading that says something new.
     Clock(ClockCode),
     Command(Box<Command>),
+    /// A pairing stands whose game was played before the first entry.
+    Paired,
     /// The link is up, down, open and silent, or open to something that is no board.
     Link(LinkState),
     /// What the board says of itself.
@@ -46,7 +48,7 @@ pub enum LinkState {
     Fault,
 }
 
-/// Contents of a square as one character: a FEN letter, `.` empty, `x` something, `W` or `b`… for a side, `=`, `+`, `-` for tokens.
+/// Contents of a square as one character: a FEN letter, `.` empty, `x` something, `1` White or `2` Black for a side, `=`, `+`, `-` for tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Code(char);

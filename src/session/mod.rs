@@ -160,7 +160,7 @@ struct Table {
     seq: u64,
     alerts: BTreeMap<String, alerts::Open>,
     alerts_made: u32,
-    commands_seen: VecDeque<String>,
+    commands_done: VecDeque<commands::Done>,
     /// What the answer to the command under way says besides.
     note: Option<String>,
     told_clock: Option<publish::Clock>,
@@ -256,6 +256,12 @@ impl Session {
         self.enter(now, What::Command(Box::new(command)));
     }
 
+    /// The table follows pairings, though the one that stands was played to its end before this session began: an array opens
+    /// no game that is told.
+    pub fn handle_paired(&mut self, now: Millis) {
+        self.enter(now, What::Paired);
+    }
+
     /// Does what is due until `now`.
     pub fn handle_timeout(&mut self, now: Millis) {
         self.table.run_until(now);
@@ -325,6 +331,11 @@ impl Session {
     /// All retained publications as they stand, for a broker that may have lost them.
     pub fn snapshot(&mut self) -> Vec<Publication> {
         self.table.snapshot()
+    }
+
+    /// The game that is not ended, with what was played of it as PGN, for a daemon that stops; none without a move.
+    pub fn unfinished(&self) -> Option<(String, String)> {
+        self.table.unfinished()
     }
 
     pub fn serial(&self) -> Option<&str> {
@@ -423,7 +434,7 @@ impl Table {
             seq: 0,
             alerts: BTreeMap::new(),
             alerts_made: 0,
-            commands_seen: VecDeque::new(),
+            commands_done: VecDeque::new(),
             note: None,
             told_clock: None,
             told_position: None,
@@ -453,6 +464,7 @@ impl Table {
             }
             What::Clock(code) => self.apply_clock((*code).into()),
             What::Command(command) => self.apply_command(command),
+            What::Paired => self.paired = true,
             What::Link(state) => self.apply_link(*state),
             What::Serial(serial) => self.serial = Some(serial.clone()),
             What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
@@ -470,8 +482,10 @@ impl Table {
                 spins = 0;
             }
             spins += 1;
-            if spins > 10_000 {
-                tracing::error!(table = %self.settings.table, at, "a timer does not go off; the table skips it");
+            if spins > 100 {
+                // It would stop the whole node; the table gives up what it waits for instead.
+                tracing::error!(table = %self.settings.table, at, "a timer does not go off; it is dropped");
+                self.sensing.disarm();
                 break;
             }
             self.now = self.now.max(at);
@@ -499,7 +513,7 @@ impl Table {
         self.sensing
             .poll_timeout(&cx)
             .into_iter()
-            .chain(self.timers_between_games())
+            .chain(self.next_timer_between_games())
             .min()
     }
 
@@ -514,7 +528,7 @@ impl Table {
             let now = self.now;
             let (sensing, cx) = self.sensing();
             rounds += 1;
-            if rounds > 1_000 || sensing.poll_timeout(&cx).is_none_or(|at| at > now) {
+            if rounds > 100 || sensing.poll_timeout(&cx).is_none_or(|at| at > now) {
                 break;
             }
             let name = sensing.handle_timeout(now, &cx);
@@ -525,8 +539,6 @@ impl Table {
 
     /// What sensing has to know of the rest.
     fn context(&self) -> Context<'_> {
-        static NO_LINE: std::sync::LazyLock<Line> =
-            std::sync::LazyLock::new(|| Line::new(Position::initial()));
         // The next game's array is nothing that the last game's record could explain.
         let array = self.stands_as_array();
         context(
@@ -538,8 +550,6 @@ impl Table {
     }
 
     fn sensing(&mut self) -> (&mut Sensing, Context<'_>) {
-        static NO_LINE: std::sync::LazyLock<Line> =
-            std::sync::LazyLock::new(|| Line::new(Position::initial()));
         // The next game's array is nothing that the last game's record could explain.
         let array = self.stands_as_array();
         (
@@ -562,7 +572,7 @@ impl Table {
             LinkState::Fault => Link::Fault,
         };
         if before != self.link {
-            self.tell_link(before);
+            self.tell_link();
         }
     }
 
@@ -625,6 +635,10 @@ impl Table {
         clock::side_of(wing, self.white_wing())
     }
 }
+
+/// The record of a table where no game is open.
+static NO_LINE: std::sync::LazyLock<Line> =
+    std::sync::LazyLock::new(|| Line::new(Position::initial()));
 
 fn context<'a>(
     settings: &Settings,

@@ -76,7 +76,12 @@ impl Table {
             id: format!("{}-{}", self.settings.stream, self.seq),
             table: self.table_name(),
             game: id,
-            rev: if about_play { rev + 1 } else { rev },
+            // That of the record which will contain it: the one to come where there is something new, else the one told last.
+            rev: if about_play || self.game_changed {
+                rev + 1
+            } else {
+                rev
+            },
             kind,
         };
         self.publish(
@@ -175,6 +180,16 @@ impl Table {
             topic: Topic::Archive { game: payload.game },
             body: Body::Text(text),
         });
+    }
+
+    pub(super) fn unfinished(&self) -> Option<(String, String)> {
+        let open = self
+            .game
+            .as_ref()
+            .is_some_and(|game| game.ended_at.is_none() && !game.line.is_empty());
+        let payload = self.game_payload().filter(|_| open)?;
+        let text = pgn::write(&payload, &self.pgn_tags(), Scope::Archive);
+        Some((payload.game, text))
     }
 
     fn pgn_tags(&self) -> PgnTags {

@@ -1,7 +1,7 @@
 //! What a table makes of observations: games that open, grow and end, and the alerts on the way.
 
 use super::alerts::{Notice, Source, named_in_text, way_back};
-use super::{Array, ResultByKings, Table, Watch};
+use super::{Array, NO_LINE, ResultByKings, Table, Watch};
 use crate::Millis;
 use crate::board;
 use crate::clock::{self, ClockEvent, Wing};
@@ -77,6 +77,21 @@ impl Game {
         !self.line.is_empty() || (self.ready && (self.joined || plies_before(&self.line.start) > 0))
     }
 
+    /// Takes over who plays and on what terms; what is not named stays as it is. The words were checked when the command came.
+    pub fn take_terms(&mut self, arm: &Arm) {
+        if let Some(ruleset) = arm.ruleset.as_deref().and_then(|text| text.parse().ok()) {
+            self.rules.ruleset = ruleset;
+        }
+        if let Some(variant) = arm.variant.as_deref().and_then(|text| text.parse().ok()) {
+            self.rules.variant = variant;
+        }
+        self.rules.supervised = arm.supervised.unwrap_or(self.rules.supervised);
+        if arm.time_control.is_some() {
+            self.time_control = arm.time_control.clone();
+        }
+        self.arm = arm.clone();
+    }
+
     pub fn phase(&self) -> Phase {
         if self.ended_at.is_some() {
             Phase::Ended
@@ -100,6 +115,19 @@ fn plies_before(position: &Position) -> u32 {
         .saturating_add(setup.turn.fold_wb(0, 1))
 }
 
+/// What a table waits for between moves and between games.
+#[derive(Debug, Clone, Copy)]
+enum Timer {
+    /// The start array has stood long enough to open a new game.
+    Array,
+    /// A set-up that is not the start position has stood long enough to be told.
+    Setup,
+    /// A clock that has run in this game has stood for long.
+    ClockStopped,
+    /// A move at a table without a clock has stood long enough to be completed.
+    Quiet,
+}
+
 fn slot(color: Color) -> usize {
     color.fold_wb(0, 1)
 }
@@ -120,26 +148,16 @@ impl Table {
         };
         self.games += 1;
         let id = arm.game.clone().unwrap_or_else(|| self.game_id());
-        let mut rules = self.settings.rules;
-        if let Some(ruleset) = arm.ruleset.as_deref().and_then(|text| text.parse().ok()) {
-            rules.ruleset = ruleset;
-        }
-        if let Some(variant) = arm.variant.as_deref().and_then(|text| text.parse().ok()) {
-            rules.variant = variant;
-        }
-        rules.supervised = arm.supervised.unwrap_or(rules.supervised);
-        let time_control = arm
-            .time_control
-            .clone()
-            .or_else(|| self.settings.time_control.clone());
+        let rules = self.settings.rules;
+        let time_control = self.settings.time_control.clone();
         self.close_alerts(
             |source| !matches!(source, Source::Board | Source::Clock),
             CloseReason::Ended,
         );
-        self.game = Some(Game {
+        let mut game = Game {
             id,
             armed,
-            arm,
+            arm: Arm::default(),
             rules,
             time_control,
             line: Line::new(start),
@@ -166,7 +184,9 @@ impl Table {
             falls: [0; 2],
             quiet_since: None,
             joined: false,
-        });
+        };
+        game.take_terms(&arm);
+        self.game = Some(game);
         self.array = Array::default();
         self.setup_judged = false;
         let now = self.now;
@@ -209,9 +229,7 @@ impl Table {
     }
 
     pub(super) fn line(&self) -> &Line {
-        static NONE: std::sync::LazyLock<Line> =
-            std::sync::LazyLock::new(|| Line::new(Position::initial()));
-        self.game.as_ref().map_or(&NONE, |game| &game.line)
+        self.game.as_ref().map_or(&NO_LINE, |game| &game.line)
     }
 
     pub(super) fn changed(&mut self) {
@@ -412,89 +430,67 @@ impl Table {
         }
     }
 
-    pub(super) fn timers_between_games(&self) -> Option<Millis> {
+    /// What is due between moves and between games, and when.
+    fn timers(&self) -> [(Option<Millis>, Timer); 4] {
         let games = &self.settings.games;
-        let array = self
-            .array
-            .since
-            .filter(|_| self.may_open())
-            .map(|since| since + games.array);
-        let setup = (!self.setup_judged && self.is_setting_up())
-            .then_some(self.setup_still_since + games.setup_wrong);
-        let stopped = self
-            .game
-            .as_ref()
-            .filter(|game| {
-                self.settings.watch == Watch::Judge
-                    && game.ended_at.is_none()
-                    && game.has_clock
-                    && !game.line.is_empty()
-            })
-            .and_then(|game| game.clock_stopped_at)
-            .filter(|_| !self.is_open(Source::Clock))
-            .map(|at| at + games.clock_stopped);
-        let quiet = self
-            .game
-            .as_ref()
-            .and_then(|game| game.quiet_since)
-            .map(|since| since + self.settings.timing.quiet);
-        array
-            .into_iter()
-            .chain(setup)
-            .chain(stopped)
-            .chain(quiet)
-            .min()
+        let game = self.game.as_ref().filter(|game| game.ended_at.is_none());
+        let array = self.array.since.filter(|_| self.may_open());
+        let setup = (!self.setup_judged && self.is_setting_up()).then_some(self.setup_still_since);
+        let stands = game
+            .filter(|game| game.has_clock && !game.line.is_empty())
+            .filter(|_| self.settings.watch == Watch::Judge && !self.is_open(Source::Clock))
+            .and_then(|game| game.clock_stopped_at);
+        let quiet = game.and_then(|game| game.quiet_since);
+        [
+            (array.map(|since| since + games.array), Timer::Array),
+            (setup.map(|since| since + games.setup_wrong), Timer::Setup),
+            (
+                stands.map(|since| since + games.clock_stopped),
+                Timer::ClockStopped,
+            ),
+            (
+                quiet.map(|since| since + self.settings.timing.quiet),
+                Timer::Quiet,
+            ),
+        ]
+    }
+
+    pub(super) fn next_timer_between_games(&self) -> Option<Millis> {
+        self.timers().into_iter().filter_map(|(at, _)| at).min()
     }
 
     /// Fires a timer of this part, if one is due.
     pub(super) fn fire_between_games(&mut self, now: Millis) -> bool {
-        let games = self.settings.games;
-        if self
-            .array
-            .since
-            .is_some_and(|since| now >= since + games.array)
-            && self.may_open()
-        {
-            self.array.since = None;
-            self.begin_anew();
-            self.array.since = None;
-            return true;
+        let due = |(at, _): &(Option<Millis>, Timer)| at.is_some_and(|at| at <= now);
+        let Some((_, timer)) = self.timers().into_iter().find(due) else {
+            return false;
+        };
+        match timer {
+            Timer::Array => {
+                self.begin_anew();
+                self.array.since = None;
+            }
+            Timer::Setup => {
+                self.setup_judged = true;
+                self.judge_setup();
+            }
+            Timer::ClockStopped => {
+                let notice = Notice::new(
+                    AlertKind::ClockStopped,
+                    Audience::Operator,
+                    Severity::Info,
+                    "the clock has stood for a minute.",
+                );
+                self.raise(Source::Clock, notice);
+            }
+            Timer::Quiet => {
+                if let Some(game) = &mut self.game {
+                    game.quiet_since = None;
+                }
+                self.complete(self.line().len(), CompletedBy::Quiet);
+            }
         }
-        if !self.setup_judged
-            && self.is_setting_up()
-            && now >= self.setup_still_since + games.setup_wrong
-        {
-            self.setup_judged = true;
-            self.judge_setup();
-            return true;
-        }
-        if let Some(game) = &mut self.game
-            && game
-                .quiet_since
-                .is_some_and(|since| now >= since + self.settings.timing.quiet)
-        {
-            game.quiet_since = None;
-            let ply = game.line.len();
-            self.complete(ply, CompletedBy::Quiet);
-            return true;
-        }
-        if self.settings.watch == Watch::Judge
-            && let Some(game) = &self.game
-            && game
-                .clock_stopped_at
-                .is_some_and(|at| now >= at + games.clock_stopped)
-            && !self.is_open(Source::Clock)
-        {
-            let notice = Notice::new(
-                AlertKind::ClockStopped,
-                Audience::Operator,
-                Severity::Info,
-                "the clock has stood for a minute.",
-            );
-            self.raise(Source::Clock, notice);
-            return true;
-        }
-        false
+        true
     }
 
     fn is_setting_up(&self) -> bool {
@@ -1303,7 +1299,7 @@ impl Table {
 
     // --- the link ---
 
-    pub(super) fn tell_link(&mut self, before: Link) {
+    pub(super) fn tell_link(&mut self) {
         match self.link {
             Link::Ok => self.close_alert(Source::Board, CloseReason::Restored),
             Link::Missing | Link::Silent | Link::Fault => {
@@ -1335,7 +1331,6 @@ impl Table {
                 );
             }
         }
-        let _ = before;
         self.publish_clock();
     }
 }

@@ -147,15 +147,7 @@ impl OpenError {
             OpenError::NotThere { .. } => {
                 "Plug the board in; `jadoube ports` lists what is there.".to_owned()
             }
-            // A node of group root opens to nobody's membership: the rule is what is missing.
-            OpenError::NoPermission {
-                group: Some(group), ..
-            } if group != "root" => format!(
-                "Add the user that runs jadoube to group {group} (usermod -aG {group} USER, then log in again), or install the udev rules 60-jadoube.rules."
-            ),
-            OpenError::NoPermission { .. } => {
-                "Install the udev rules 60-jadoube.rules and plug the board in again.".to_owned()
-            }
+            OpenError::NoPermission { group, .. } => permission_advice(group.as_deref()),
             OpenError::Busy {
                 holder: Some(holder),
                 ..
@@ -307,6 +299,15 @@ fn is_other_device(node: &Path) -> bool {
     );
     let kind = fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem"));
     kind.is_ok_and(|kind| !kind.ends_with("tty"))
+}
+
+/// What to do where a port may not be opened: the rule gives it to a group, and the user has to be in that. A node of group root
+/// opens to nobody's membership before the rule is there.
+pub fn permission_advice(group: Option<&str>) -> String {
+    let group = group.filter(|group| *group != "root").unwrap_or("dialout");
+    format!(
+        "Install the udev rule (60-jadoube.rules) and plug the board in again, and add the user that runs jadoube to group {group} (usermod -aG {group} USER), who then logs in again."
+    )
 }
 
 /// The name of the group that a node belongs to.

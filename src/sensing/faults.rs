@@ -1,0 +1,566 @@
+//! What no legal play explains: which squares, whose deed, how loud, and when it is over.
+
+use super::*;
+
+impl Sensing {
+    /// Squares set aside: those of standing faults that still differ, and of men that were gone already when the last move was made.
+    pub(super) fn mask(&self, view: &View<'_>) -> Bitboard {
+        let differing = self.picture.differing(view.tip().board());
+        if differing.is_empty() {
+            return differing;
+        }
+        (self.faulty() | self.gone_before(view, view.len(), None)) & differing
+    }
+
+    /// The squares of all standing faults.
+    pub(super) fn faulty(&self) -> Bitboard {
+        self.faults.iter().fold(Bitboard::EMPTY, |all, fault| {
+            all | fault.squares | fault.over
+        })
+    }
+
+    /// Men that were off the board before ply `ply` was seen, of one side or of both.
+    pub(super) fn gone_before(
+        &self,
+        view: &View<'_>,
+        ply: usize,
+        color: Option<Color>,
+    ) -> Bitboard {
+        if ply == 0 {
+            return Bitboard::EMPTY;
+        }
+        let board = view.tip().board();
+        let seen_at = view.seen_at(ply);
+        (self.picture.differing(board) & board.occupied())
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+            .filter(|square| color.is_none_or(|color| board.color_at(*square) == Some(color)))
+            .filter(|square| self.changed[square.to_usize()].0 < seen_at)
+            .collect()
+    }
+
+    /// Men that are in no hand any more: their own side has made a move since they went.
+    pub(super) fn forgotten(&self, view: &View<'_>) -> Bitboard {
+        let n = view.len();
+        (n.saturating_sub(1)..=n)
+            .filter(|ply| *ply > 0)
+            .map(|ply| self.gone_before(view, ply, Some(view.position(ply - 1).turn())))
+            .fold(Bitboard::EMPTY, |all, squares| all | squares)
+            & !self.faulty()
+    }
+
+    /// Whether the placement is something that no legal play, no hand and no fault told already explains.
+    pub(super) fn is_unexplained(&self, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let differing = self.picture.differing(view.tip().board());
+        if self.shadow_shown() {
+            return false;
+        }
+        (differing & !self.mask(&view)).any()
+    }
+
+    /// Whether all that differs is the man that was captured last, passing over another square on its way off the board, and perhaps
+    /// a man of the opponent, who has begun to answer.
+    pub(super) fn is_victim_about(&self, view: &View<'_>) -> bool {
+        let Some(last) = view.last().filter(|m| m.is_capture()) else {
+            return false;
+        };
+        let before = view.position(view.len() - 1);
+        let tip = view.tip();
+        let mut open = self.picture.differing(before.board());
+        let lifted: Bitboard = (open & tip.board().by_color(tip.turn()))
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+            .collect();
+        if let Some(square) = lifted.single_square() {
+            open &= !lifted;
+            // A man of the same kind that left its own square is where it went, and not the one that was taken.
+            let man = tip.board().piece_at(square);
+            if open
+                .into_iter()
+                .any(|stray| self.picture.piece(stray) == man)
+            {
+                return false;
+            }
+        }
+        explain::may_pass(before, last, &self.picture, open)
+    }
+
+    /// Things that are never told, however long: men in the hands, a move on its way.
+    pub(super) fn is_patient(&self, view: &View<'_>, open: Bitboard, cx: &Context<'_>) -> bool {
+        let tip = view.tip();
+        if explain::only_hands(tip, &self.picture, open)
+            || explain::is_in_progress(tip, &self.picture, open)
+        {
+            return true;
+        }
+        let n = view.len();
+        if n == 0 || self.is_completed(n, cx) {
+            return false;
+        }
+        let before = view.position(n - 1);
+        let open = self.picture.differing(before.board());
+        explain::only_hands(before, &self.picture, open)
+            || explain::is_in_progress(before, &self.picture, open)
+    }
+
+    /// What stands on the board that nothing explains, as a fault.
+    pub(super) fn new_fault(&self, cx: &Context<'_>) -> Option<(Option<Seen>, Fault)> {
+        if self.waiting.is_some()
+            || self.frozen_since.is_some()
+            || self.sign.is_some()
+            || self.away.is_some()
+        {
+            return None;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let forgotten = self.forgotten(&view);
+        if forgotten.any() && forgotten.count() <= CLEARED {
+            return Some((None, self.classify(tip, forgotten)));
+        }
+        if !self.is_unexplained(cx) {
+            return None;
+        }
+        let mask = self.mask(&view);
+        let open = self.picture.differing(tip.board()) & !mask;
+        if open.count() > CLEARED
+            || self.is_patient(&view, open, cx)
+            || (!self.grace_passed && self.is_victim_about(&view))
+        {
+            return None;
+        }
+        // One deed that the board shows whole is that deed, even if half of it would be a legal move.
+        let whole = self.classify(tip, open);
+        if whole.side.is_some() {
+            return Some((None, whole));
+        }
+        // Deeds of both sides on squares that have nothing to do with each other are faults of their own.
+        if let Some(part) = self.part_of_one_side(tip, open) {
+            let fault = self.classify(tip, part);
+            if fault.side.is_some() {
+                return Some((None, fault));
+            }
+        }
+        // A move was made and something else is wrong: the move is followed, the rest is the fault.
+        let made: Vec<(Move, Bitboard)> = tip
+            .moves()
+            .into_iter()
+            .filter_map(|m| {
+                let effects = tip.effects(m);
+                let squares = effects.squares();
+                let made = squares.is_subset(open)
+                    && effects.iter().all(|(square, man)| {
+                        self.picture
+                            .at(square)
+                            .is_none_or(|contents| contents.agrees(man))
+                    });
+                made.then(|| (m, open & !squares))
+            })
+            .collect();
+        let (seen, position, open) = match made.as_slice() {
+            [(m, rest)] if rest.any() => {
+                let after = tip.play(*m);
+                (Some(Seen::new(tip, *m, self.last_change)), after, *rest)
+            }
+            // Two men of his stand where each could have gone: nothing tells which of them is the move.
+            _ => (None, tip.clone(), open),
+        };
+        if seen.is_some() && explain::only_hands(&position, &self.picture, open) {
+            return None;
+        }
+        let fault = self.classify(&position, open);
+        if fault.kind == AlertKind::Displaced
+            && let Some(answered) = self.answered_irregular_move(&position, open)
+        {
+            return Some((seen, answered));
+        }
+        Some((seen, fault))
+    }
+
+    /// An irregular move that was answered before anybody could tell: one man gone astray, and a reply that fits behind it.
+    pub(super) fn answered_irregular_move(
+        &self,
+        position: &Position,
+        open: Bitboard,
+    ) -> Option<Fault> {
+        let own = open & position.board().by_color(position.turn());
+        for from in own
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+        {
+            let man = position.board().piece_at(from)?;
+            for to in open
+                .into_iter()
+                .filter(|square| self.picture.piece(*square) == Some(man))
+            {
+                let mut fault = self.classify(position, Bitboard::from(from) | Bitboard::from(to));
+                let Some(after) = fault.shadow.last().map(|seen| seen.after.clone()) else {
+                    continue;
+                };
+                let differing = self.picture.differing(after.board());
+                if let [reply] =
+                    explain::moves_to(&after, &self.picture, differing, Bitboard::EMPTY).as_slice()
+                {
+                    fault
+                        .shadow
+                        .push(Seen::new(&after, *reply, self.last_change));
+                    fault.over = open & !fault.squares;
+                    fault.level = Level::Told;
+                    return Some(fault);
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn classify(&self, position: &Position, open: Bitboard) -> Fault {
+        let attempt = Attempt::read(position, open, |square| self.picture.piece(square));
+        let mut fault = Fault {
+            id: 0,
+            kind: AlertKind::Displaced,
+            squares: open,
+            over: Bitboard::EMPTY,
+            side: None,
+            reason: None,
+            uci: None,
+            level: Level::Noted,
+            since: self.last_change,
+            shadow: Vec::new(),
+            ply: None,
+            answered: false,
+        };
+        if let Some(attempt) = attempt {
+            let own_turn = attempt.color() == position.turn();
+            fault.side = Some(attempt.color());
+            fault.reason = Some(attempt.reason(position));
+            fault.uci = attempt.uci(position);
+            fault.kind = match attempt {
+                Attempt::Swapped { .. } => AlertKind::Displaced,
+                _ if attempt.takes_own_man(position) => AlertKind::Displaced,
+                _ if own_turn => AlertKind::IllegalMove,
+                attempt if is_playable_on_turn(position, attempt) => AlertKind::OutOfTurn,
+                // A man of the side that has not the move, where it could not go if it had: nobody moved it there.
+                _ => AlertKind::Displaced,
+            };
+            if let Some(m) = attempt
+                .as_move(position)
+                .filter(|_| fault.kind == AlertKind::IllegalMove)
+            {
+                fault.shadow = vec![Seen::new(position, m, self.last_change)];
+            }
+        }
+        fault
+    }
+
+    /// At a press a man of the presser's that is nowhere is no longer in his hand.
+    pub(super) fn note_fault_at_press(&mut self, level: Level, side: Color, cx: &Context<'_>) {
+        let told = self.faults.len();
+        self.note_fault(level, cx);
+        let missing = self.own_men_missing(side, cx);
+        if self.faults.len() == told && missing.any() {
+            let view = View::new(cx.line, self.tentative.as_ref());
+            let mut fault = self.classify(view.tip(), missing);
+            fault.level = Level::Told;
+            self.raise(fault);
+            self.unspent = Some(side);
+        }
+    }
+
+    /// The squares of men of the presser's that are nowhere on the board, if that is all that is wrong.
+    pub(super) fn own_men_missing(&self, side: Color, cx: &Context<'_>) -> Bitboard {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let open = self.picture.differing(tip.board()) & !self.faulty();
+        if !explain::is_only_missing(tip, &self.picture, open) {
+            return Bitboard::EMPTY;
+        }
+        open & tip.board().by_color(side)
+    }
+
+    /// The squares of one side's deed, where the other side's stands on others.
+    pub(super) fn part_of_one_side(&self, position: &Position, open: Bitboard) -> Option<Bitboard> {
+        let board = position.board();
+        let concerns = |color: Color| -> Bitboard {
+            open.into_iter()
+                .filter(|square| {
+                    board.color_at(*square) == Some(color)
+                        || self
+                            .picture
+                            .piece(*square)
+                            .is_some_and(|man| man.color == color)
+                })
+                .collect()
+        };
+        let (white, black) = (concerns(Color::White), concerns(Color::Black));
+        (white.any() && black.any() && (white & black).is_empty()).then_some(white)
+    }
+
+    /// Raises what is not explained, at this level; nothing if all is explained.
+    pub(super) fn note_fault(&mut self, level: Level, cx: &Context<'_>) {
+        let Some((seen, mut fault)) = self.new_fault(cx) else {
+            return;
+        };
+        if let Some(seen) = seen {
+            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            self.flush();
+            self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
+        }
+        if level >= Level::Told && takes_over_own_man(&fault) {
+            fault.kind = AlertKind::IllegalMove;
+        }
+        fault.level = cap(fault.kind, level.max(fault.level));
+        self.raise(fault);
+    }
+
+    pub(super) fn raise(&mut self, mut fault: Fault) {
+        fault.id = self.next_fault;
+        self.next_fault += 1;
+        self.faults.push(fault.clone());
+        self.observations.push_back(Observation::Fault(fault));
+    }
+
+    /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
+    pub(super) fn raise_levels(&mut self, level: Level, side: Color) {
+        for fault in &mut self.faults {
+            // Who moved out of turn does not press: his opponent's press shows that play goes on over it.
+            let concerns = fault.side.is_none_or(|of| of == side)
+                || matches!(fault.kind, AlertKind::Displaced | AlertKind::OutOfTurn);
+            if !concerns {
+                continue;
+            }
+            let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
+            if taken_over {
+                fault.kind = AlertKind::IllegalMove;
+            }
+            let level = cap(fault.kind, level);
+            if fault.level < level {
+                fault.level = level;
+                self.observations
+                    .push_back(Observation::Fault(fault.clone()));
+            }
+        }
+    }
+
+    pub(super) fn escalation_at(&self, fault: &Fault, cx: &Context<'_>) -> Option<Millis> {
+        if fault.level > Level::Noted {
+            return None;
+        }
+        match fault.kind {
+            AlertKind::IllegalMove | AlertKind::OutOfTurn if cx.has_clock => None,
+            AlertKind::Displaced => {
+                let missing = fault
+                    .squares
+                    .into_iter()
+                    .all(|square| self.picture.is_empty(square));
+                Some(
+                    fault.since
+                        + if missing {
+                            self.timing.missing
+                        } else {
+                            self.timing.displaced
+                        },
+                )
+            }
+            _ => Some(fault.since + self.timing.displaced),
+        }
+    }
+
+    pub(super) fn escalate_by_time(&mut self, now: Millis, cx: &Context<'_>) {
+        for index in 0..self.faults.len() {
+            if self
+                .escalation_at(&self.faults[index], cx)
+                .is_some_and(|at| now >= at)
+            {
+                self.faults[index].level = Level::Told;
+                self.observations
+                    .push_back(Observation::Fault(self.faults[index].clone()));
+            }
+        }
+    }
+
+    /// Faults whose squares all agree with the record again are over; so is an irregular move that was replaced by a legal one.
+    pub(super) fn close_restored(&mut self, cx: &Context<'_>) {
+        if self.faults.is_empty() {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let differing = self.picture.differing(view.tip().board());
+        let (over, open): (Vec<Fault>, Vec<Fault>) = self
+            .faults
+            .drain(..)
+            .partition(|fault| ((fault.squares | fault.over) & differing).is_empty());
+        self.faults = open;
+        for fault in over {
+            self.observations.push_back(Observation::FaultClosed {
+                id: fault.id,
+                why: CloseReason::Restored,
+            });
+        }
+    }
+
+    pub(super) fn close_faults(&mut self, why: CloseReason) {
+        for fault in self.faults.drain(..) {
+            self.observations
+                .push_back(Observation::FaultClosed { id: fault.id, why });
+        }
+    }
+
+    /// Takes a fault off the list because somebody has decided on it.
+    pub fn settle_fault(&mut self, id: u32) -> Option<Fault> {
+        let index = self.faults.iter().position(|fault| fault.id == id)?;
+        Some(self.faults.remove(index))
+    }
+
+    /// Whether the board shows an irregular move and what was played after it.
+    pub(super) fn shadow_shown(&self) -> bool {
+        self.faults
+            .iter()
+            .filter_map(|fault| fault.shadow.last())
+            .any(|seen| self.picture.agrees_with(seen.after.board()))
+    }
+
+    /// The opponent plays on over an irregular move: it is followed by geometry, beside the record.
+    pub(super) fn follow_shadow(&mut self, now: Millis) -> bool {
+        for index in 0..self.faults.len() {
+            let Some(last) = self.faults[index].shadow.last() else {
+                continue;
+            };
+            let differing = self.picture.differing(last.after.board());
+            if differing.is_empty() {
+                return true;
+            }
+            let found = explain::moves_to(&last.after, &self.picture, differing, Bitboard::EMPTY);
+            if let [m] = found.as_slice() {
+                let seen = Seen::new(&last.after, *m, now);
+                let fault = &mut self.faults[index];
+                fault.shadow.push(seen);
+                fault.over |= differing;
+                // The reply is the last moment: it was not stopped at the press, or there is no clock to press.
+                fault.level = fault.level.max(Level::Told);
+                let fault = fault.clone();
+                self.lift_over_fault = None;
+                self.observations.push_back(Observation::Fault(fault));
+                self.tell_sync();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// With a clock, an opponent who lifts a man over an irregular move has begun to answer it.
+    pub(super) fn note_lift_over_fault(&mut self, now: Millis, lifted: Bitboard, cx: &Context<'_>) {
+        if !cx.has_clock || self.frozen_since.is_some() || self.waiting.is_some() {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let theirs = lifted & tip.board().by_color(!tip.turn());
+        let Some(square) = theirs.first() else { return };
+        let stood = |since: Millis| now.saturating_sub(since) >= self.timing.settle;
+        let quiet_before = self
+            .changed
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != square.to_usize())
+            .map(|(_, (at, _))| *at)
+            .max()
+            .is_some_and(stood);
+        let open = self.picture.differing(tip.board()).without(square);
+        let attempt = Attempt::read(tip, open, |square| self.picture.piece(square));
+        let irregular = attempt
+            .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
+        if irregular
+            && quiet_before
+            && self.faults.iter().all(|fault| fault.level == Level::Noted)
+            && !explain::is_in_progress(tip, &self.picture, open)
+        {
+            self.lift_over_fault = Some((now, square));
+        }
+    }
+
+    pub(super) fn is_put_back(&self, square: Square, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let man = view.tip().board().piece_at(square);
+        self.picture
+            .at(square)
+            .is_none_or(|contents| contents.agrees(man))
+    }
+
+    /// The opponent has begun to answer an irregular move: suspected, and told.
+    pub(super) fn tell_irregular_move(&mut self, now: Millis, cx: &Context<'_>) {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip().clone();
+        if let Some(fault) = self
+            .faults
+            .iter_mut()
+            .find(|fault| fault.side == Some(tip.turn()) && fault.level == Level::Noted)
+        {
+            fault.level = Level::Told;
+            let fault = fault.clone();
+            self.observations.push_back(Observation::Fault(fault));
+            return;
+        }
+        let theirs = tip.board().by_color(!tip.turn());
+        let in_hand: Bitboard = theirs
+            .into_iter()
+            .filter(|square| self.picture.is_empty(*square))
+            .collect();
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        // The lifted man is the opponent's move on its way; the rest must still be the irregular move.
+        let lifted = in_hand & open;
+        if lifted.count() != 1 {
+            return;
+        }
+        let mut fault = self.classify(&tip, open & !lifted);
+        if fault.kind == AlertKind::IllegalMove {
+            fault.level = Level::Told;
+            fault.since = now;
+            self.raise(fault);
+        }
+    }
+}
+
+/// What is left to do of a move that was pressed or answered too early.
+pub(super) fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Millis) -> Fault {
+    let kind = match m {
+        Move::Castle { .. } => AlertKind::CastlingUnfinished,
+        Move::EnPassant { .. } => AlertKind::Displaced,
+        _ => AlertKind::PromotionUnfinished,
+    };
+    Fault {
+        id: 0,
+        kind,
+        squares: left,
+        over: Bitboard::EMPTY,
+        side: Some(side),
+        reason: (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank),
+        uci: None,
+        level: Level::Told,
+        since,
+        shadow: Vec::new(),
+        ply: None,
+        answered: false,
+    }
+}
+
+/// Whether this would be a move if it were this side's turn.
+pub(super) fn is_playable_on_turn(position: &Position, attempt: Attempt) -> bool {
+    let turned = position.with_turn(attempt.color());
+    attempt
+        .as_move(&turned)
+        .is_some_and(|m| turned.is_playable(m))
+}
+
+/// An own man's square taken over: displaced until a press makes it an irregular move.
+pub(super) fn takes_over_own_man(fault: &Fault) -> bool {
+    fault.kind == AlertKind::Displaced && fault.reason == Some(IllegalReason::OwnPieceCaptured)
+}
+
+/// What each kind of fault can become at its loudest: only an irregular move is confirmed.
+pub(super) fn cap(kind: AlertKind, level: Level) -> Level {
+    match kind {
+        AlertKind::IllegalMove | AlertKind::OutOfTurn => level,
+        _ => level.min(Level::Told),
+    }
+}

@@ -1,0 +1,481 @@
+//! Looks the placement up next to where the game stands, at every change: the same, one move on, the last move otherwise or not at
+//! all. What is seen is held back until it has stood for as long as the move may be unfinished.
+
+use super::*;
+
+impl Sensing {
+    /// Looks the placement up; called at every change.
+    pub(super) fn look(&mut self, now: Millis, cx: &Context<'_>) {
+        if let Some(tentative) = &mut self.tentative {
+            tentative.shown = false;
+        }
+        if self.waiting.is_some() && !self.end_of_waiting(cx) {
+            return;
+        }
+        if self.match_near(now, cx) {
+            self.away = None;
+        }
+        self.close_restored(cx);
+        self.tell_sync();
+    }
+
+    /// Looks among the positions next to where the game stands: the same, one move on, the last move otherwise or not at all.
+    pub(super) fn match_near(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let differing = self.picture.differing(view.tip().board());
+        if differing.is_empty() {
+            self.arrived_again(now);
+            return true;
+        }
+        let none = Bitboard::EMPTY;
+        let mask = self.mask(&view);
+        if self.follow_shadow(now) {
+            return true;
+        }
+        let masks = if mask.is_empty() { 1 } else { 2 };
+        for mask in [none, mask].into_iter().take(masks) {
+            let view = View::new(cx.line, self.tentative.as_ref());
+            let tip = view.tip();
+            if (differing & !mask).is_empty() {
+                self.arrived_again(now);
+                return true;
+            }
+            let found = explain::moves_to(tip, &self.picture, differing, mask);
+            if let Some(m) = self.sole(&found) {
+                if self.may_play(tip, m) {
+                    let next = Seen::found(tip, m, now);
+                    self.arrived_by(vec![next], now, cx);
+                    return true;
+                }
+                return false;
+            }
+            if self.frozen_since.is_none()
+                && let Some(moves) = self.two_plies(&view, differing, mask, now)
+            {
+                self.arrived_by(moves, now, cx);
+                return true;
+            }
+            let n = view.len();
+            if n > 0 && mask.is_empty() {
+                let before = view.position(n - 1);
+                let differing = self.picture.differing(before.board());
+                if differing.is_empty() {
+                    if self.frozen_since.is_none() {
+                        self.retracted_to(n - 1, now, cx);
+                        return true;
+                    }
+                    return false;
+                }
+                let found = explain::moves_to(before, &self.picture, differing, none);
+                if let Some(m) = self.sole(&found)
+                    && self.may_play(before, m)
+                    && (m.is_castle() || self.may_move_on(tip))
+                {
+                    let next = Seen::found(before, m, now);
+                    self.otherwise(n - 1, vec![next], now, cx);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Capture and recapture, or move and reply, in one look at the board.
+    pub(super) fn two_plies(
+        &self,
+        view: &View<'_>,
+        differing: Bitboard,
+        mask: Bitboard,
+        now: Millis,
+    ) -> Option<Vec<Seen>> {
+        let tip = view.tip();
+        let open = differing & !mask;
+        let left = |color: Color| {
+            (open & tip.board().by_color(color))
+                .into_iter()
+                .any(|square| {
+                    self.picture
+                        .piece(square)
+                        .is_none_or(|shown| shown.color != color)
+                })
+        };
+        if open.count() < 3 || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
+            return None;
+        }
+        let found = explain::lines_to(tip, &self.picture, mask, 2, 2);
+        let [line] = found.as_slice() else {
+            return None;
+        };
+        // The man that moved last may have gone on before the reply: fewer plies explain the board then.
+        if view
+            .last()
+            .is_some_and(|last| line.get(1).is_some_and(|m| m.from() == Some(last.to())))
+        {
+            return None;
+        }
+        Some(self.seen(tip, line, now))
+    }
+
+    /// The board shows where the game stands: whatever the hands did in between was nothing.
+    pub(super) fn arrived_again(&mut self, now: Millis) {
+        if let Some(tentative) = &mut self.tentative {
+            tentative.since = now;
+            tentative.shown = true;
+        }
+    }
+
+    /// Moves were made from where the game stands. All but the last have been answered, and are told at once.
+    pub(super) fn arrived_by(&mut self, mut moves: Vec<Seen>, now: Millis, cx: &Context<'_>) {
+        let mut tentative = self.tentative.take().unwrap_or(Tentative {
+            keep: cx.line.len(),
+            moves: Vec::new(),
+            since: now,
+            hold: 0,
+            shown: true,
+            why: CorrectionReason::MovedOn,
+        });
+        let waited = if tentative.moves.is_empty() && tentative.keep < cx.line.len() {
+            tentative.hold
+        } else {
+            0
+        };
+        tentative.moves.append(&mut moves);
+        let before = match tentative.moves.len() {
+            0 | 1 => cx.line.position(tentative.keep).clone(),
+            n => tentative.moves[n - 2].after.clone(),
+        };
+        let Some(last) = tentative.moves.pop() else {
+            return;
+        };
+        if !tentative.moves.is_empty() {
+            let answered = std::mem::take(&mut tentative.moves);
+            let count = answered.len();
+            self.tell_moves(tentative.keep, answered, tentative.why);
+            tentative.keep += count;
+        }
+        tentative.hold = self
+            .hold(&before, last.mv, cx)
+            .max(if tentative.keep < cx.line.len() {
+                waited.min(self.rest(tentative.keep, cx))
+            } else {
+                0
+            });
+        tentative.moves.push(last);
+        tentative.since = now;
+        tentative.shown = true;
+        self.tentative = Some(tentative);
+    }
+
+    /// The board shows an earlier position.
+    pub(super) fn retracted_to(&mut self, keep: usize, now: Millis, cx: &Context<'_>) {
+        if keep >= cx.line.len() {
+            // It was never told, so there is nothing to take back.
+            self.tentative = match self.tentative.take() {
+                Some(mut tentative) if keep > tentative.keep => {
+                    tentative.moves.truncate(keep - tentative.keep);
+                    tentative.since = now;
+                    tentative.shown = true;
+                    Some(tentative)
+                }
+                _ => None,
+            };
+            return;
+        }
+        if self.is_too_far_back(keep, cx) {
+            self.tentative = None;
+            return;
+        }
+        self.tentative = Some(Tentative {
+            keep,
+            moves: Vec::new(),
+            since: now,
+            hold: self.timing.takeback,
+            shown: true,
+            why: CorrectionReason::TakenBack,
+        });
+    }
+
+    /// Without a clock nobody can tell a long takeback from analysis: more than two plies back is neither.
+    pub(super) fn is_too_far_back(&self, keep: usize, cx: &Context<'_>) -> bool {
+        !cx.has_clock && !cx.unstarted && cx.line.len() > keep + 2
+    }
+
+    /// Whether an earlier position of the game stands on the board, from further back than a takeback goes; two further plies from
+    /// there are play again.
+    pub(super) fn look_further_back(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if cx.has_clock || cx.unstarted {
+            return false;
+        }
+        if let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) {
+            let from = cx.line.position(keep);
+            let found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, 2, 2);
+            if let [line] = found.as_slice() {
+                let moves = self.seen(from, line, now);
+                self.away = None;
+                self.tentative = None;
+                self.observations.push_back(Observation::Moved {
+                    keep,
+                    moves,
+                    why: CorrectionReason::TakenBack,
+                    alternatives: Vec::new(),
+                });
+                return true;
+            }
+            if self.picture.agrees_with(from.board())
+                || !explain::moves_to(
+                    from,
+                    &self.picture,
+                    self.picture.differing(from.board()),
+                    Bitboard::EMPTY,
+                )
+                .is_empty()
+            {
+                return true;
+            }
+        }
+        let deepest = cx.line.len().saturating_sub(2);
+        let far = (1..deepest)
+            .rev()
+            .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
+        if far.is_some() {
+            self.away = far;
+            self.tell_sync();
+        }
+        far.is_some()
+    }
+
+    /// The board shows the last plies otherwise than they were read so far.
+    pub(super) fn otherwise(
+        &mut self,
+        keep: usize,
+        moves: Vec<Seen>,
+        now: Millis,
+        cx: &Context<'_>,
+    ) {
+        let Some(last) = moves.last() else { return };
+        let before = if moves.len() > 1 {
+            moves[moves.len() - 2].after.clone()
+        } else {
+            View::new(cx.line, self.tentative.as_ref())
+                .position(keep)
+                .clone()
+        };
+        let hold = self.hold(&before, last.mv, cx).max(self.rest(keep, cx));
+        let same_man = cx.line.plies.get(keep).is_some_and(|ply| {
+            moves
+                .first()
+                .is_some_and(|seen| is_continued(ply.mv, seen.mv))
+        });
+        let why = if same_man || keep >= cx.line.len() {
+            CorrectionReason::MovedOn
+        } else {
+            CorrectionReason::TakenBack
+        };
+        let (base, mut told) = match self.tentative.take() {
+            Some(tentative) if tentative.keep <= keep => (tentative.keep, tentative.moves),
+            _ => (keep, Vec::new()),
+        };
+        told.truncate(keep - base);
+        told.extend(moves);
+        self.tentative = Some(Tentative {
+            keep: base,
+            moves: told,
+            since: now,
+            hold,
+            shown: true,
+            why,
+        });
+    }
+
+    /// The only move that explains the board. Among several that look alike a poorer sensor decides nothing.
+    pub(super) fn sole(&self, found: &[Move]) -> Option<Move> {
+        match found {
+            [m] => Some(*m),
+            _ => None,
+        }
+    }
+
+    /// While the record is frozen only a move whose man was lifted before the stop may finish.
+    pub(super) fn may_play(&self, before: &Position, m: Move) -> bool {
+        let Some(stopped) = self.frozen_since else {
+            return true;
+        };
+        before
+            .effects(m)
+            .iter()
+            .filter(|(_, man)| man.is_none())
+            .any(|(square, _)| self.changed[square.to_usize()].0 < stopped)
+    }
+
+    /// While the record is frozen a man that has arrived goes on only if it was lifted again before the stop. The square that it came
+    /// from tells nothing: it has been empty since the move.
+    pub(super) fn may_move_on(&self, tip: &Position) -> bool {
+        let Some(stopped) = self.frozen_since else {
+            return true;
+        };
+        let left = self.picture.differing(tip.board()) & tip.board().occupied();
+        left.into_iter()
+            .all(|square| self.changed[square.to_usize()].0 < stopped)
+    }
+
+    /// How long a move is held before it is told: it may not be finished.
+    pub(super) fn hold(&self, before: &Position, m: Move, cx: &Context<'_>) -> Millis {
+        let (settle, hold) = match cx.time_trouble {
+            true => (self.timing.settle_short, self.timing.hold_short),
+            false => (self.timing.settle, self.timing.hold),
+        };
+        let Move::Normal { role, from, to, .. } = m else {
+            return settle;
+        };
+        if role == Role::Rook && castles_by(before, from, to) {
+            return self.timing.hold_rook;
+        }
+        if goes_on(before, role, from, to) {
+            hold
+        } else {
+            settle
+        }
+    }
+
+    /// How long a placement must rest that rewrites what is in the record.
+    pub(super) fn rest(&self, keep: usize, cx: &Context<'_>) -> Millis {
+        let rewrites_completed =
+            cx.line.len() > keep && (cx.line.len() > keep + 1 || cx.line.plies[keep].by.is_some());
+        if rewrites_completed {
+            self.timing.takeback
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn is_completed(&self, ply: usize, cx: &Context<'_>) -> bool {
+        cx.line
+            .plies
+            .get(ply - 1)
+            .is_some_and(|ply| ply.by.is_some())
+    }
+
+    /// The opponent lifts a man: the mover has finished, unless that man can be what he is about to take.
+    pub(super) fn end_waiting_at_opponents_lift(
+        &mut self,
+        lifted: Bitboard,
+        cx: &Context<'_>,
+    ) -> bool {
+        let Some(tentative) = &self.tentative else {
+            return false;
+        };
+        let Some(last) = tentative.moves.last() else {
+            return false;
+        };
+        if tentative.keep < cx.line.len() && self.rest(tentative.keep, cx) > 0 {
+            return false;
+        }
+        let theirs = last.after.board().by_color(last.after.turn());
+        if (lifted & theirs).is_empty() {
+            return false;
+        }
+        let before = match tentative.moves.len() {
+            0 | 1 => cx.line.position(tentative.keep),
+            n => &tentative.moves[n - 2].after,
+        };
+        let from = last.mv.from();
+        let victims: Bitboard = before
+            .moves()
+            .into_iter()
+            .filter(|m| m.from() == from && m.is_capture())
+            .map(capture_square)
+            .collect();
+        let ends = (lifted & theirs & !victims).any();
+        if ends {
+            self.flush();
+        }
+        ends
+    }
+
+    /// Tells what was held back.
+    pub(super) fn flush(&mut self) {
+        if let Some(tentative) = self.tentative.take() {
+            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+        }
+    }
+
+    pub(super) fn tell_moves(&mut self, keep: usize, moves: Vec<Seen>, why: CorrectionReason) {
+        let mover = moves.last().map(|seen| !seen.after.turn());
+        let pressed = |press: &Press| mover == Some(press.side) && !press.spent;
+        let completed = self
+            .presses
+            .front()
+            .is_some_and(pressed)
+            .then(|| self.presses.pop_front())
+            .flatten();
+        self.observations.push_back(Observation::Moved {
+            keep,
+            moves,
+            why,
+            alternatives: Vec::new(),
+        });
+        // A press before its move was seen belongs to that move.
+        let side = completed
+            .map(|press| press.side)
+            .or(self.unspent.take_if(|side| mover == Some(*side)));
+        if let Some(side) = side {
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+        }
+    }
+}
+
+/// Whether `later` is the same man going on, or castling begun with the rook or the king.
+pub(super) fn is_continued(earlier: Move, later: Move) -> bool {
+    match later {
+        Move::Castle { king, rook } => earlier.from() == Some(king) || earlier.from() == Some(rook),
+        later => earlier.from() == later.from(),
+    }
+}
+
+/// Whether the rook that went from `from` to `to` may be about to castle.
+pub(super) fn castles_by(before: &Position, from: Square, to: Square) -> bool {
+    let us = before.turn();
+    before.may_castle_with(from)
+        && before.moves().into_iter().any(|other| match other {
+            Move::Castle { king, rook } => {
+                rook == from && CastlingSide::from_king_side(king < rook).rook_to(us) == to
+            }
+            _ => false,
+        })
+}
+
+/// Whether the man that went from `from` to `to` can go on the same way: one square more, or the king to where he castles.
+pub(super) fn goes_on(before: &Position, role: Role, from: Square, to: Square) -> bool {
+    match role {
+        Role::Knight => false,
+        Role::King => {
+            let us = before.turn();
+            before.may_castle_with(from)
+                && before.moves().into_iter().any(|other| match other {
+                    Move::Castle { king, rook } => {
+                        let side = CastlingSide::from_king_side(king < rook);
+                        king == from && attacks::between(king, side.king_to(us)).contains(to)
+                    }
+                    _ => false,
+                })
+        }
+        // What may go further may also go one square further: it can be stopped by nothing but a man there.
+        Role::Pawn | Role::Bishop | Role::Rook | Role::Queen => {
+            let ray = attacks::ray(from, to);
+            let beyond = (attacks::king_attacks(to) & ray).into_iter();
+            beyond
+                .filter(|next| attacks::between(from, *next).contains(to))
+                .any(|next| !before.moves_between(from, next).is_empty())
+        }
+    }
+}
+
+pub(super) fn capture_square(m: Move) -> Square {
+    match m {
+        Move::EnPassant { from, to } => Square::from_coords(to.file(), from.rank()),
+        m => m.to(),
+    }
+}

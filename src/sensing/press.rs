@@ -1,0 +1,202 @@
+//! Judges presses: each belongs to the move of its side that lacks one, and makes loud what else is wrong.
+
+use super::faults::unfinished_fault;
+use super::*;
+
+impl Sensing {
+    pub(super) fn press_due(&self, press: &Press) -> Millis {
+        if press.overtaken || press.dump_seen {
+            return press.at;
+        }
+        if press.dump_asked {
+            return press.at + self.timing.dump;
+        }
+        if press.waits {
+            // A board that still moves then is given as long again: what it shows in passing is nobody's deed.
+            let due = press.at + self.timing.press;
+            return self.quiet_at().clamp(due, due + self.timing.press);
+        }
+        self.quiet_at()
+            .clamp(press.at, press.at + self.timing.press)
+    }
+
+    pub(super) fn judge_press_if_due(&mut self, now: Millis, cx: &Context<'_>) {
+        if self
+            .presses
+            .front()
+            .is_some_and(|press| now >= self.press_due(press))
+            && let Some(press) = self.presses.pop_front()
+        {
+            self.judge_press(now, press, cx);
+            self.tell_sync();
+        }
+    }
+
+    /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
+    /// record as it then is.
+    pub(super) fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
+        if self.waiting.is_some() {
+            return;
+        }
+        let told = self.observations.len();
+        if !self.searched && now >= self.quiet_at() {
+            self.search(now, cx);
+        }
+        let side = press.side;
+        let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let his_is_pending = !view.moves.is_empty() && mover(&view, view.len()) == Some(side);
+        if self.observations.len() == told && his_is_pending {
+            self.flush();
+        }
+        if self.observations.len() > told {
+            self.presses.push_front(press);
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let n = view.len();
+        // His last move: the last of all, or answered already without the press.
+        let his = if mover(&view, n) == Some(side) {
+            n
+        } else {
+            n.saturating_sub(1)
+        };
+        let not_pressed = cx
+            .line
+            .plies
+            .get(his.wrapping_sub(1))
+            .is_some_and(|ply| !ply.pressed);
+        if his > 0 && his <= view.keep && not_pressed && !press.spent {
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+        } else if mover(&view, n) != Some(side) && !press.spent {
+            if self
+                .tentative
+                .as_ref()
+                .is_some_and(|tentative| tentative.moves.is_empty())
+            {
+                // A move is being taken back; there is nothing to judge yet.
+                return;
+            }
+            let tip = view.tip();
+            let his_turn = tip.turn() == side;
+            let mut open = self.picture.differing(tip.board()) & !self.mask(&view);
+            let adjusting = open & tip.board().by_color(!side);
+            if explain::only_hands(tip, &self.picture, open) && adjusting.count() <= 1 {
+                // The opponent's hand is no part of this press.
+                open &= !adjusting;
+            }
+            let quiet = self.sign.is_none() && self.frozen_since.is_none() && !press.overtaken;
+            if open.is_empty() {
+                if his_turn && self.faults.is_empty() && self.away.is_none() && quiet {
+                    if n > 0 && !self.is_completed(n, cx) {
+                        // The opponent has moved and not pressed, so that this clock cannot have run for him.
+                        self.observations
+                            .push_back(Observation::WrongSidePressed { side });
+                    } else if self.has_second_look(now, press, cx) {
+                        self.observations
+                            .push_back(Observation::PressWithoutMove { side });
+                    } else {
+                        return;
+                    }
+                }
+            } else if let Some((m, left)) =
+                explain::unfinished(tip, &self.picture, open).filter(|_| his_turn && quiet)
+            {
+                let tip = tip.clone();
+                if self.has_second_look(now, press, cx) {
+                    self.press_over_unfinished(now, &tip, m, left, side, cx);
+                }
+                return;
+            }
+        }
+
+        // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
+        if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
+            return;
+        }
+        if self.is_loud_pending(side, cx) {
+            if !self.has_second_look(now, press, cx) {
+                return;
+            }
+            let level = if press.dump_seen || !cx.can_dump {
+                Level::Confirmed
+            } else {
+                Level::Told
+            };
+            self.raise_levels(level, side);
+            self.note_fault_at_press(level, side, cx);
+        }
+    }
+
+    /// Whether something stands that this press would make loud.
+    pub(super) fn is_loud_pending(&self, side: Color, cx: &Context<'_>) -> bool {
+        self.faults.iter().any(|fault| {
+            fault.level < Level::Told
+                && (fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::OutOfTurn)
+        }) || self.new_fault(cx).is_some()
+            || self.own_men_missing(side, cx).any()
+    }
+
+    /// Before anything is told to the arbiter the board has had the time of a scan to show what was done before the press, and is
+    /// read once more, where it can be.
+    pub(super) fn has_second_look(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
+        if press.overtaken {
+            // Nothing is waited for any more.
+            return true;
+        }
+        let waiting = Press {
+            waits: true,
+            ..press
+        };
+        if !press.dump_seen && !press.dump_asked && now < self.press_due(&waiting) {
+            self.presses.push_front(waiting);
+            return false;
+        }
+        if !cx.can_dump || press.dump_seen || now >= press.at + self.timing.dump {
+            return true;
+        }
+        if !press.dump_asked {
+            self.observations.push_back(Observation::AskDump);
+        }
+        self.presses.push_front(Press {
+            dump_asked: true,
+            ..press
+        });
+        false
+    }
+
+    /// Pressed with the rook still in its corner, the pawn on the last rank, or the pawn taken en passant still there.
+    pub(super) fn press_over_unfinished(
+        &mut self,
+        now: Millis,
+        tip: &Position,
+        m: Move,
+        left: Bitboard,
+        side: Color,
+        cx: &Context<'_>,
+    ) {
+        let mut fault = unfinished_fault(m, left, side, now);
+        if fault.kind != AlertKind::PromotionUnfinished {
+            // What he played is plain; what is left to do is set aside.
+            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            self.flush();
+            self.tell_moves(
+                keep,
+                vec![Seen::new(tip, m, now)],
+                CorrectionReason::MovedOn,
+            );
+            fault.ply = Some(keep + 1);
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+        }
+        if fault.kind == AlertKind::PromotionUnfinished {
+            self.unspent = Some(side);
+        }
+        self.raise(fault);
+    }
+}

@@ -1,0 +1,386 @@
+//! Looks further afield, once the placement is quiet: older positions, several plies at once, moves that were answered before they
+//! were finished.
+
+use super::faults::unfinished_fault;
+use super::look::capture_square;
+use super::*;
+
+impl Sensing {
+    /// Looks further afield, once the placement is quiet: older positions, several plies at once.
+    pub(super) fn search(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.waiting.is_some()
+            || self.frozen_since.is_some()
+            || self.sign.is_some()
+            || self.settle_promotion(cx)
+        {
+            return;
+        }
+        if !self.is_unexplained(cx) {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let mask = self.mask(&view);
+        let tip = view.tip();
+        let differing = self.picture.differing(tip.board()) & !mask;
+        if explain::only_hands(tip, &self.picture, differing) {
+            return;
+        }
+        let older = self.older(&view, now, cx);
+        if older.is_none() && self.look_further_back(now, cx) {
+            return;
+        }
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        if let Some((keep, moves)) = older {
+            self.tentative = Some(Tentative {
+                keep,
+                moves,
+                since: self.last_change,
+                hold: self.timing.takeback,
+                shown: true,
+                why: CorrectionReason::TakenBack,
+            });
+            return;
+        }
+        if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
+            return;
+        }
+        if let Some(moves) = self.beside_hands(&view, 1, now) {
+            self.arrived_by(moves, now, cx);
+            return;
+        }
+        let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
+            0
+        } else {
+            4
+        };
+        for depth in 2..=deepest {
+            let n = view.len();
+            if n > 0 && !self.is_completed(n, cx) {
+                let before = view.position(n - 1);
+                let since = view.seen_at(n - 1);
+                let mut found = explain::lines_to(before, &self.picture, mask, depth, 2);
+                found.retain(|line| self.may_have_passed(before, line, since));
+                if let [line] = found.as_slice() {
+                    let moves = self.seen(before, line, now);
+                    self.otherwise(n - 1, moves, now, cx);
+                    return;
+                }
+            }
+            let since = view.seen_at(n);
+            let mut found = explain::lines_to(tip, &self.picture, mask, depth, 16);
+            found.retain(|line| self.may_have_passed(tip, line, since));
+            if !found.is_empty() {
+                let (tip, keep) = (tip.clone(), n);
+                self.jumped(&tip, keep, found, now);
+                return;
+            }
+            if let Some(moves) = self.beside_hands(&view, depth, now).filter(|_| depth == 2) {
+                self.arrived_by(moves, now, cx);
+                return;
+            }
+        }
+        self.search_answered(now, cx);
+    }
+
+    /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
+    /// way. A look with many changes tells of others that nobody saw.
+    pub(super) fn may_have_passed(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+        let differing = self.picture.differing(from.board());
+        if (differing & self.unordered).any() {
+            return true;
+        }
+        let mut position = from.clone();
+        let mut reached = Bitboard::EMPTY;
+        line.iter().all(|m| {
+            // A man that arrived and was taken again stood on a square that changed once.
+            let taken_again = line.len() > 2 && m.is_capture() && reached.contains(m.to());
+            reached.add(m.to());
+            let passed = position.effects(*m).squares() & !differing;
+            position = position.play(*m);
+            !taken_again
+                && passed
+                    .into_iter()
+                    .all(|square| self.changed[square.to_usize()].0 > since)
+        })
+    }
+
+    /// A pawn that was answered on the last rank has been exchanged since: the doubt is settled by what stands there.
+    pub(super) fn settle_promotion(&mut self, cx: &Context<'_>) -> bool {
+        let doubtful = |ply: &crate::game::Ply| ply.doubt == Some(Doubt::PromotionUnseen);
+        let Some(index) = cx.line.plies.iter().rposition(doubtful) else {
+            return false;
+        };
+        let ply = &cx.line.plies[index];
+        let before = cx.line.position(index);
+        let square = ply.mv.to();
+        // Once it has moved or was taken, nothing on this square speaks of it.
+        if cx.line.tip().board().piece_at(square)
+            != ply.mv.promotion().map(|role| role.of(before.turn()))
+        {
+            return false;
+        }
+        let Some(man) = self
+            .picture
+            .piece(square)
+            .filter(|man| man.color == before.turn())
+        else {
+            return false;
+        };
+        if Some(man.role) == ply.mv.promotion() {
+            self.observations
+                .push_back(Observation::PromotionSeen { ply: index + 1 });
+            return false;
+        }
+        let exchanged = before
+            .moves_from(ply.mv.from().unwrap_or(square))
+            .find(|m| m.to() == square && m.promotion() == Some(man.role));
+        let Some(exchanged) = exchanged else {
+            return false;
+        };
+        let mut moves = vec![Seen {
+            at: ply.seen_at,
+            ..Seen::new(before, exchanged, ply.seen_at)
+        }];
+        for later in &cx.line.plies[index + 1..] {
+            let from = moves[moves.len() - 1].after.clone();
+            if !from.is_playable(later.mv) {
+                return false;
+            }
+            moves.push(Seen::new(&from, later.mv, later.seen_at));
+        }
+        self.tentative = None;
+        self.observations.push_back(Observation::Moved {
+            keep: index,
+            moves,
+            why: CorrectionReason::Reread,
+            alternatives: Vec::new(),
+        });
+        self.look_due = true;
+        true
+    }
+
+    /// Looks for a move that was answered before it was finished, or though it is none.
+    pub(super) fn search_answered(&mut self, now: Millis, cx: &Context<'_>) {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip();
+        let keep = view.len();
+        if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
+            self.flush();
+            self.tell_moves(keep, moves, CorrectionReason::MovedOn);
+            let known = self
+                .faults
+                .iter()
+                .any(|known| (fault.squares & !known.squares).is_empty());
+            if !known {
+                self.raise(fault);
+            }
+            return;
+        }
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        if let Some(fault) = self.answered_irregular_move(tip, open) {
+            self.raise(fault);
+        }
+    }
+
+    /// Castling, promotion or en passant that the opponent answered while part of it was still to do: both are recorded, and what
+    /// is left to do is the fault.
+    pub(super) fn answered_unfinished(
+        &self,
+        tip: &Position,
+        keep: usize,
+        now: Millis,
+    ) -> Option<(Vec<Seen>, Fault)> {
+        let differing = self.picture.differing(tip.board());
+        if differing.count() < 3 || differing.count() > 8 {
+            return None;
+        }
+        let us = tip.turn();
+        let unfinished = |m: &Move| {
+            matches!(m, Move::Castle { .. } | Move::EnPassant { .. })
+                || m.promotion() == Some(Role::Queen)
+        };
+        for m in tip.moves().into_iter().filter(unfinished) {
+            let mut first = Seen::new(tip, m, now);
+            let wrong = self.picture.differing(first.after.board());
+            let left = wrong & tip.effects(m).squares();
+            let old_or_pawn = |square: Square| {
+                self.picture.at(square).is_some_and(|contents| {
+                    let waits = m.promotion().is_some() && square == m.to();
+                    contents.is_empty()
+                        || contents.agrees(tip.board().piece_at(square))
+                        || (waits && contents.agrees(Some(Role::Pawn.of(us))))
+                })
+            };
+            let arrived = match m {
+                Move::Castle { king, rook } => {
+                    let side = CastlingSide::from_king_side(king < rook);
+                    !left.contains(king) && !left.contains(side.king_to(us))
+                }
+                Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
+                m => m.from().is_some_and(|from| !left.contains(from)),
+            };
+            if left.is_empty() || !arrived || !left.into_iter().all(old_or_pawn) {
+                continue;
+            }
+            if let [reply] = explain::moves_to(&first.after, &self.picture, wrong, left).as_slice()
+            {
+                if m.promotion().is_some() {
+                    first.doubt = Some(Doubt::PromotionUnseen);
+                }
+                let second = Seen::new(&first.after, *reply, now);
+                let mut fault = unfinished_fault(m, left, us, now);
+                fault.ply = Some(keep + 1);
+                fault.answered = true;
+                return Some((vec![first, second], fault));
+            }
+        }
+        None
+    }
+
+    /// Moves that the board shows beside a man of either side in a hand. A man that the mover could take, or that he may be castling
+    /// with, is part of a move on its way instead.
+    pub(super) fn beside_hands(
+        &self,
+        view: &View<'_>,
+        depth: usize,
+        now: Millis,
+    ) -> Option<Vec<Seen>> {
+        let tip = view.tip();
+        let board = tip.board();
+        let mask = self.mask(view);
+        let open = self.picture.differing(board) & !mask;
+        let gone = |color: Color| -> Bitboard {
+            (open & board.by_color(color))
+                .into_iter()
+                .filter(|square| self.picture.is_empty(*square))
+                .collect()
+        };
+        let (own, theirs) = (gone(tip.turn()), gone(!tip.turn()));
+        let one_of = |squares: Bitboard| -> Vec<Bitboard> {
+            std::iter::once(Bitboard::EMPTY)
+                .chain(squares.into_iter().map(Bitboard::from))
+                .collect()
+        };
+        let mut found: Option<Vec<Move>> = None;
+        for own in one_of(own) {
+            for theirs in one_of(theirs) {
+                let hands = own | theirs;
+                if hands.is_empty() {
+                    continue;
+                }
+                for line in explain::lines_to(tip, &self.picture, mask | hands, depth, 2) {
+                    let on_its_way = line.first().is_some_and(|m| {
+                        let from = m.from();
+                        let castles = matches!(m.role(), Role::King | Role::Rook)
+                            && (own & (board.kings() | board.rooks())).any();
+                        castles
+                            || tip.moves().into_iter().any(|other| {
+                                other.from() == from
+                                    && theirs.contains(capture_square(other))
+                                    && other.is_capture()
+                            })
+                    });
+                    if on_its_way {
+                        continue;
+                    }
+                    if found.as_ref().is_some_and(|known| *known != line) {
+                        return None;
+                    }
+                    found = Some(line);
+                }
+            }
+        }
+        found.map(|line| self.seen(tip, &line, now))
+    }
+
+    /// A position of the game so far, or one move from one, that the board shows on every square.
+    pub(super) fn older(
+        &self,
+        view: &View<'_>,
+        now: Millis,
+        cx: &Context<'_>,
+    ) -> Option<(usize, Vec<Seen>)> {
+        let n = view.len();
+        let deepest = if cx.unstarted {
+            0
+        } else if cx.has_clock && n > 2 {
+            // The start, from further away, is the next game's array and no takeback.
+            1
+        } else {
+            // Without a clock nobody can tell a long takeback from analysis.
+            cx.line.len().saturating_sub(2).min(n)
+        };
+        for keep in (deepest..n).rev() {
+            let position = view.position(keep);
+            let differing = self.picture.differing(position.board());
+            if differing.is_empty() {
+                return Some((keep, Vec::new()));
+            }
+            let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
+            if let Some(m) = self.sole(&found) {
+                return Some((keep, vec![Seen::new(position, m, now)]));
+            }
+        }
+        None
+    }
+
+    /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.
+    pub(super) fn jumped(
+        &mut self,
+        tip: &Position,
+        keep: usize,
+        found: Vec<Vec<Move>>,
+        now: Millis,
+    ) {
+        let in_order: Vec<&Vec<Move>> = found
+            .iter()
+            .filter(|line| self.is_in_order(tip, line))
+            .collect();
+        let line = (*in_order.first().unwrap_or(&&found[0])).clone();
+        let certain = in_order.len() == 1 || found.len() == 1;
+        let moves = self.seen(tip, &line, now);
+        if let Some(tentative) = self.tentative.take() {
+            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+        }
+        let alternatives = if certain { Vec::new() } else { found };
+        self.observations.push_back(Observation::Moved {
+            keep,
+            moves,
+            why: CorrectionReason::Reread,
+            alternatives,
+        });
+    }
+
+    /// Whether the squares where the men of this line arrived were seen to change in its order.
+    pub(super) fn is_in_order(&self, from: &Position, line: &[Move]) -> bool {
+        let mut last = 0;
+        let mut position = from.clone();
+        for m in line {
+            let to = match m {
+                Move::Castle { king, rook } => {
+                    CastlingSide::from_king_side(king < rook).king_to(position.turn())
+                }
+                m => m.to(),
+            };
+            let (_, order) = self.changed[to.to_usize()];
+            if order <= last || self.unordered.contains(to) {
+                return false;
+            }
+            last = order;
+            position = position.play(*m);
+        }
+        true
+    }
+
+    pub(super) fn seen(&self, from: &Position, line: &[Move], now: Millis) -> Vec<Seen> {
+        let mut position = from.clone();
+        line.iter()
+            .map(|m| {
+                let seen = Seen::new(&position, *m, now);
+                position = seen.after.clone();
+                seen
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! The record, continued by what was seen and not told yet.
+
+use super::*;
+
+/// The record, continued by what was seen and not told yet.
+pub(super) struct View<'a> {
+    pub(super) line: &'a Line,
+    pub(super) keep: usize,
+    pub(super) moves: &'a [Seen],
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(line: &'a Line, tentative: Option<&'a Tentative>) -> View<'a> {
+        match tentative {
+            Some(tentative) => View {
+                line,
+                keep: tentative.keep,
+                moves: &tentative.moves,
+            },
+            None => View {
+                line,
+                keep: line.len(),
+                moves: &[],
+            },
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keep + self.moves.len()
+    }
+
+    pub(super) fn position(&self, plies: usize) -> &'a Position {
+        match plies
+            .checked_sub(self.keep + 1)
+            .and_then(|index| self.moves.get(index))
+        {
+            Some(seen) => &seen.after,
+            None => self.line.position(plies.min(self.keep)),
+        }
+    }
+
+    pub(super) fn tip(&self) -> &'a Position {
+        self.position(self.len())
+    }
+
+    /// The move that led to the tip.
+    pub(super) fn last(&self) -> Option<Move> {
+        match self.moves.last() {
+            Some(seen) => Some(seen.mv),
+            None => Some(self.line.plies.get(self.keep.checked_sub(1)?)?.mv),
+        }
+    }
+
+    /// When the last of these plies was seen.
+    pub(super) fn seen_at(&self, plies: usize) -> Millis {
+        match plies
+            .checked_sub(self.keep + 1)
+            .and_then(|index| self.moves.get(index))
+        {
+            Some(seen) => seen.at,
+            None => plies
+                .min(self.keep)
+                .checked_sub(1)
+                .and_then(|index| self.line.plies.get(index))
+                .map_or(0, |ply| ply.seen_at),
+        }
+    }
+}
