@@ -633,6 +633,51 @@ async fn what_others_leave_under_our_topics_is_put_right() {
         .await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_daemon_as_the_same_node_is_found_out() {
+    let Some(mut broker) = Mosquitto::start() else {
+        return;
+    };
+    // On one machine the two have one client id, and the broker ends the older connection.
+    for ids in [["same", "same"], ["one", "another"]] {
+        let twins = ids.map(|id| {
+            start_with(Settings {
+                client_id: Some(id.to_owned()),
+                boot: format!("boot-{}", fastrand::u32(..)),
+                ..settings(broker.port)
+            })
+        });
+        let found = async {
+            let mut status = twins.each_ref().map(|twin| twin.mqtt.status());
+            let [a, b] = &mut status;
+            tokio::select! {
+                _ = a.wait_for(|status| status.has_twin) => {}
+                _ = b.wait_for(|status| status.has_twin) => {}
+            }
+        };
+        tokio::time::timeout(PATIENCE, found)
+            .await
+            .expect("found out");
+        for twin in twins {
+            twin.mqtt.shutdown(Duration::from_secs(1)).await;
+        }
+    }
+    // One alone that comes back is none.
+    let alone = start_with(Settings {
+        boot: "alone".to_owned(),
+        ..settings(broker.port)
+    });
+    until_connected(&alone.mqtt).await;
+    publish(&alone.mqtt, event(1));
+    until_sent(&alone.mqtt).await;
+    broker.kill();
+    until(&alone.mqtt, "lost", |s| s.link != Link::Connected).await;
+    broker.restart();
+    until_connected(&alone.mqtt).await;
+    publish(&alone.mqtt, event(2));
+    assert!(!until(&alone.mqtt, "sent", |s| s.queued == 0).await.has_twin);
+}
+
 #[test]
 fn settings_that_cannot_work_say_what_to_do() {
     let check = |change: fn(&mut Settings)| {

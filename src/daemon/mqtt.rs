@@ -208,6 +208,8 @@ pub struct Status {
     pub refused: Option<String>,
     /// Incoming messages for which there was no room.
     pub flooded: u64,
+    /// Another daemon says that it is this node.
+    pub has_twin: bool,
 }
 
 /// Why a message was not taken.
@@ -271,7 +273,9 @@ pub fn connect(
         to_mend: BTreeSet::new(),
         is_mending: false,
         hush: Hush::default(),
-        told_twin: false,
+        was_connected: false,
+        is_back: false,
+        has_twin: false,
         flooded: 0,
         ending: Ending::No,
         settings: settings.clone(),
@@ -459,8 +463,10 @@ struct Driver {
     /// Whether some were said again a moment ago, so that further ones wait.
     is_mending: bool,
     hush: Hush,
-    /// Another daemon that says it is this node was told of.
-    told_twin: bool,
+    /// There was a connection before, and before this one.
+    was_connected: bool,
+    is_back: bool,
+    has_twin: bool,
     flooded: u64,
     ending: Ending,
 }
@@ -755,9 +761,16 @@ impl Driver {
         let state = state.into_iter().map(|(topic, _)| topic.clone());
         self.again = self.status_topic.iter().cloned().chain(state).collect();
         self.later = once.into_iter().map(|(topic, _)| topic.clone()).collect();
-        // Our own status goes first: what the subscription brings back is then what we said.
-        self.feed();
-        self.subscribe();
+        self.is_back = std::mem::replace(&mut self.was_connected, true);
+        if self.is_back {
+            // What stands as our status now was said by us, unless another daemon is the same node.
+            self.subscribe();
+            self.feed();
+        } else {
+            // Our own status goes first: what the subscription brings back is then what we said.
+            self.feed();
+            self.subscribe();
+        }
     }
 
     fn subscribe(&mut self) {
@@ -804,7 +817,8 @@ impl Driver {
                     (of("status"), true),
                 ]
             })
-            .chain(self.status_topic.clone().map(|topic| (topic, true)))
+            // Here what was kept must differ from what is said just now, or twins could not be told from earlier runs.
+            .chain(self.status_topic.clone().map(|topic| (topic, false)))
             .map(|(path, preserve_retain)| own(path, preserve_retain));
         own.chain(theirs).collect()
     }
@@ -893,8 +907,13 @@ impl Driver {
             return Step::Go;
         };
         if self.is_own(&topic) {
+            let is_status = self.status_topic.as_ref() == Some(&topic);
+            if is_status && self.is_of_twin(&publish.payload, publish.retain) {
+                // It is no lie that the node is online.
+                return Step::Go;
+            }
             // What is not kept at the broker misleads nobody who comes later.
-            return match publish.retain {
+            return match publish.retain || is_status {
                 true => self.handle_own(topic, &publish.payload),
                 false => Step::Go,
             };
@@ -947,22 +966,15 @@ impl Driver {
                 return Step::Go;
             }
         }
-        let status = serde_json::from_slice::<NodeStatus>(payload).ok();
-        match status.filter(|_| is_status) {
-            // The last will of an earlier connection can come after our greeting.
-            Some(status) if status.status == Online::Offline => {}
-            // A twin on another machine has a client id of its own, so the broker lets both be. It is no lie that the node is online.
-            Some(_) => {
-                if !std::mem::replace(&mut self.told_twin, true) {
-                    error!("{}", twin(&self.settings.node));
-                }
-                return Step::Go;
-            }
-            None => self.say(|| {
+        // The last will of an earlier connection can come after our greeting.
+        let is_farewell = serde_json::from_slice::<NodeStatus>(payload)
+            .is_ok_and(|status| status.status == Online::Offline);
+        if !(is_status && is_farewell) {
+            self.say(|| {
                 format!(
                     "somebody else publishes under {topic:?}, which is this node's; it is put right. Let the broker's access list keep others out"
                 )
-            }),
+            });
         }
         self.to_mend.insert(topic);
         if std::mem::replace(&mut self.is_mending, true) {
@@ -970,6 +982,26 @@ impl Driver {
         }
         self.mend();
         Step::Mend
+    }
+
+    /// Whether this status says that another daemon is up as this node; the first time that is told.
+    fn is_of_twin(&mut self, payload: &[u8], is_retained: bool) -> bool {
+        let Ok(status) = serde_json::from_slice::<NodeStatus>(payload) else {
+            return false;
+        };
+        // A twin on this machine has our client id, and the broker ends the older connection, often without a reason; one on
+        // another machine has an id of its own, and the broker lets both be. What is retained may be of an earlier run, the
+        // first time; what comes later is not.
+        let is_online = status.status == Online::Online;
+        let is_later = match is_retained {
+            true => self.is_back,
+            false => is_online,
+        };
+        let is_other = status.boot != self.settings.boot;
+        if is_later && is_other && !std::mem::replace(&mut self.has_twin, true) {
+            error!("{}", twin(&self.settings.node));
+        }
+        is_online && is_other
     }
 
     /// Says again what others have overwritten; false if nothing was.
@@ -1126,6 +1158,7 @@ impl Driver {
             parked: self.outbox.parked(),
             refused: self.refused.clone(),
             flooded: self.flooded,
+            has_twin: self.has_twin,
         };
         self.status.send_if_modified(|status| {
             let is_new = *status != now;
@@ -1221,8 +1254,10 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
         if shared.lock().handle_loss(&mut eventloop, &loss) {
             break;
         }
-        reporter.lost(&loss, since.take().is_some());
-        let wait = match loss.taken_over {
+        let was_connected = since.take().is_some();
+        let has_twin = was_connected && shared.lock().has_twin;
+        reporter.lost(&loss, was_connected);
+        let wait = match loss.taken_over || has_twin {
             true => twins.step(),
             false => backoff.step(),
         };

@@ -135,13 +135,7 @@ impl Sensing {
         if whole.side.is_some() {
             return Some((None, whole));
         }
-        // Deeds of both sides on squares that have nothing to do with each other are faults of their own.
-        if let Some(part) = self.part_of_one_side(tip, open) {
-            let fault = self.classify(tip, part);
-            if fault.side.is_some() {
-                return Some((None, fault));
-            }
-        }
+
         // A move was made and something else is wrong: the move is followed, the rest is the fault.
         let made: Vec<(Move, Bitboard)> = tip
             .moves()
@@ -158,6 +152,15 @@ impl Sensing {
                 made.then(|| (m, open & !squares))
             })
             .collect();
+        // Deeds of both sides on squares that have nothing to do with each other are faults of their own.
+        if made.is_empty()
+            && let Some(part) = self.part_of_one_side(tip, open)
+        {
+            let fault = self.classify(tip, part);
+            if fault.side.is_some() {
+                return Some((None, fault));
+            }
+        }
         let (seen, position, open) = match made.as_slice() {
             [(m, rest)] if rest.any() => {
                 let after = tip.play(*m);
@@ -185,16 +188,38 @@ impl Sensing {
         open: Bitboard,
     ) -> Option<Fault> {
         let own = open & position.board().by_color(position.turn());
+        let mut deeds: Vec<Bitboard> = Vec::new();
         for from in own
             .into_iter()
             .filter(|square| self.picture.is_empty(*square))
         {
             let man = position.board().piece_at(from)?;
-            for to in open
-                .into_iter()
-                .filter(|square| self.picture.piece(*square) == Some(man))
-            {
-                let mut fault = self.classify(position, Bitboard::from(from) | Bitboard::from(to));
+            let arrived = |square: &Square| {
+                let shown = self.picture.piece(*square);
+                shown == Some(man)
+                    || (man.role == Role::Pawn
+                        && square.rank() == (!man.color).backrank()
+                        && shown.is_some())
+            };
+            deeds.extend(
+                open.into_iter()
+                    .filter(arrived)
+                    .map(|to| Bitboard::from(from) | Bitboard::from(to)),
+            );
+        }
+        // Castling moves two men; the reply moves at most two squares more.
+        if (5..=8).contains(&open.count()) {
+            let us = position.turn();
+            let back = open & Bitboard::from_rank(us.backrank());
+            deeds.extend(CastlingSide::ALL.into_iter().filter_map(|side| {
+                let home = position.board().king_of(us)?;
+                let squares = back & (shakmaty::attacks::between(home, side.king_to(us)) | back);
+                (squares.count() == 4).then_some(squares)
+            }));
+        }
+        {
+            for squares in deeds {
+                let mut fault = self.classify(position, squares);
                 let Some(after) = fault.shadow.last().map(|seen| seen.after.clone()) else {
                     continue;
                 };
@@ -254,28 +279,72 @@ impl Sensing {
     }
 
     /// At a press a man of the presser's that is nowhere is no longer in his hand.
-    pub(super) fn note_fault_at_press(&mut self, level: Level, side: Color, cx: &Context<'_>) {
+    pub(super) fn note_fault_at_press(
+        &mut self,
+        level: Level,
+        side: Color,
+        his_turn: bool,
+        cx: &Context<'_>,
+    ) {
         let told = self.faults.len();
-        self.note_fault(level, cx);
-        let missing = self.own_men_missing(side, cx);
+        // A move that is found beside what is wrong is completed by this press.
+        self.unspent = his_turn.then_some(side);
+        self.note_fault_by(level, Some(side), cx);
+        if self
+            .faults
+            .last()
+            .is_some_and(|fault| fault.kind == AlertKind::IllegalMove)
+        {
+            self.unspent = None;
+        }
+        let missing = self.own_men_missing(side, his_turn, cx);
         if self.faults.len() == told && missing.any() {
             let view = View::new(cx.line, self.tentative.as_ref());
             let mut fault = self.classify(view.tip(), missing);
             fault.level = Level::Told;
             self.raise(fault);
             self.unspent = Some(side);
+        } else if self.faults.len() == told && his_turn {
+            // Nothing was played, and something stands where nothing should: the press leaves it no more time.
+            let view = View::new(cx.line, self.tentative.as_ref());
+            let tip = view.tip();
+            let open = self.picture.differing(tip.board()) & !self.mask(&view);
+            if open.any()
+                && !explain::is_only_missing(tip, &self.picture, open)
+                && open.count() <= CLEARED
+            {
+                let mut fault = self.classify(tip, open);
+                fault.level = Level::Told;
+                self.raise(fault);
+            }
         }
     }
 
     /// The squares of men of the presser's that are nowhere on the board, if that is all that is wrong.
-    pub(super) fn own_men_missing(&self, side: Color, cx: &Context<'_>) -> Bitboard {
+    pub(super) fn own_men_missing(
+        &self,
+        side: Color,
+        his_turn: bool,
+        cx: &Context<'_>,
+    ) -> Bitboard {
         let view = View::new(cx.line, self.tentative.as_ref());
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.faulty();
         if !explain::is_only_missing(tip, &self.picture, open) {
             return Bitboard::EMPTY;
         }
-        open & tip.board().by_color(side)
+        let own = open & tip.board().by_color(side);
+        if tip.turn() == side {
+            return if his_turn { own } else { Bitboard::EMPTY };
+        }
+        // What the opponent can take he may have in his hand already.
+        let victims: Bitboard = tip
+            .moves()
+            .into_iter()
+            .filter(|m| m.is_capture())
+            .map(super::look::capture_square)
+            .collect();
+        own & !victims
     }
 
     /// The squares of one side's deed, where the other side's stands on others.
@@ -298,9 +367,31 @@ impl Sensing {
 
     /// Raises what is not explained, at this level; nothing if all is explained.
     pub(super) fn note_fault(&mut self, level: Level, cx: &Context<'_>) {
+        self.note_fault_by(level, None, cx);
+    }
+
+    /// The same where this side has pressed.
+    fn note_fault_by(&mut self, level: Level, pressed: Option<Color>, cx: &Context<'_>) {
         let Some((seen, mut fault)) = self.new_fault(cx) else {
             return;
         };
+        // What the other side has on the board is not finished by this press.
+        let others = fault.kind == AlertKind::IllegalMove
+            && pressed.is_some_and(|side| fault.side != Some(side));
+        let level = if others { Level::Noted } else { level };
+        // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
+        let turn = View::new(cx.line, self.tentative.as_ref()).tip().turn();
+        let over = self.faults.iter_mut().find(|known| {
+            known.side == Some(turn) && known.reason.is_some() && known.level >= Level::Told
+        });
+        if fault.kind == AlertKind::OutOfTurn
+            && let Some(known) = over
+        {
+            known.over |= fault.squares;
+            let known = known.clone();
+            self.observations.push_back(Observation::Fault(known));
+            return;
+        }
         if let Some(seen) = seen {
             let keep = View::new(cx.line, self.tentative.as_ref()).len();
             self.flush();

@@ -241,6 +241,8 @@ pub struct Sensing {
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
     waiting: Option<Picture>,
+    /// The number of the first change after that command.
+    waiting_since: u64,
     frozen_since: Option<Millis>,
     resumed_at: Millis,
     sign: Option<(Millis, &'static str)>,
@@ -298,6 +300,7 @@ impl Sensing {
             away: None,
             look_due: false,
             waiting: None,
+            waiting_since: 0,
             frozen_since: None,
             resumed_at: 0,
             sign: None,
@@ -448,6 +451,7 @@ impl Sensing {
         self.close_faults(CloseReason::Superseded);
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
+        self.waiting_since = self.changes;
         self.searched = false;
         self.grace_passed = false;
         if cx.following && !wait {
@@ -661,9 +665,15 @@ impl Sensing {
         let tip = cx.line.tip();
         let differing = self.picture.differing(tip.board());
         let stands = self.waiting.as_ref() == Some(&self.picture);
+        // A move that is taken back still stands until it is put back: only one whose man came since is made by hand.
+        let made_by_hand = |m: &Move| {
+            tip.effects(*m).iter().all(|(square, man)| {
+                man.is_none() || self.changed[square.to_usize()].1 >= self.waiting_since
+            })
+        };
         let over = differing.is_empty()
             || (!stands
-                && explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).len() == 1);
+                && matches!(explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).as_slice(), [m] if made_by_hand(m)));
         if over {
             self.waiting = None;
         }

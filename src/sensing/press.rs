@@ -66,7 +66,8 @@ impl Sensing {
             .plies
             .get(his.wrapping_sub(1))
             .is_some_and(|ply| !ply.pressed);
-        if his > 0 && his <= view.keep && not_pressed && !press.spent {
+        let completed = his > 0 && his <= view.keep && not_pressed && !press.spent;
+        if completed {
             self.observations.push_back(Observation::Completed {
                 side,
                 by: CompletedBy::Press,
@@ -117,7 +118,11 @@ impl Sensing {
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
         }
-        if self.is_loud_pending(side, cx) {
+        // A press that completed an earlier move says nothing of men that are in the hand for the next.
+        let his_turn = !press.spent
+            && !completed
+            && View::new(cx.line, self.tentative.as_ref()).tip().turn() == side;
+        if self.is_loud_pending(side, his_turn, cx) {
             if !self.has_second_look(now, press, cx) {
                 return;
             }
@@ -127,17 +132,18 @@ impl Sensing {
                 Level::Told
             };
             self.raise_levels(level, side);
-            self.note_fault_at_press(level, side, cx);
+            self.note_fault_at_press(level, side, his_turn, cx);
         }
     }
 
     /// Whether something stands that this press would make loud.
-    pub(super) fn is_loud_pending(&self, side: Color, cx: &Context<'_>) -> bool {
+    pub(super) fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
         self.faults.iter().any(|fault| {
             fault.level < Level::Told
                 && (fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::OutOfTurn)
         }) || self.new_fault(cx).is_some()
-            || self.own_men_missing(side, cx).any()
+            || self.own_men_missing(side, his_turn, cx).any()
+            || (his_turn && self.is_unexplained(cx))
     }
 
     /// Before anything is told to the arbiter the board has had the time of a scan to show what was done before the press, and is

@@ -15,7 +15,7 @@ impl Sensing {
         {
             return;
         }
-        if !self.is_unexplained(cx) {
+        if self.heal(now, cx) || !self.is_unexplained(cx) {
             return;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
@@ -236,6 +236,30 @@ impl Sensing {
             }
         }
         None
+    }
+
+    /// Looks past what was told already: plies that went missing may explain all of it by now.
+    fn heal(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let tip = view.tip().clone();
+        let keep = view.len();
+        let differing = self.picture.differing(tip.board());
+        if self.faults.is_empty()
+            || differing.is_empty()
+            || explain::is_only_missing(&tip, &self.picture, differing)
+        {
+            return false;
+        }
+        for depth in 2..=4 {
+            let found = explain::lines_to(&tip, &self.picture, Bitboard::EMPTY, depth, 16);
+            if !found.is_empty() {
+                self.jumped(&tip, keep, found, now);
+                // The record has to be brought up to date before it can be seen that nothing is wrong any more.
+                self.look_due = true;
+                return true;
+            }
+        }
+        false
     }
 
     /// Moves that the board shows beside a man of either side in a hand. A man that the mover could take, or that he may be castling

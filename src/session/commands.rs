@@ -484,11 +484,23 @@ impl Table {
             .faults()
             .iter()
             .find(|fault| {
-                !fault.shadow.is_empty() && uci.is_none_or(|uci| fault.uci.as_deref() == Some(uci))
+                fault.uci.is_some() && uci.is_none_or(|uci| fault.uci.as_deref() == Some(uci))
             })
-            .map(|fault| (fault.id, fault.shadow.clone()));
+            .map(|fault| {
+                (
+                    fault.id,
+                    fault.shadow.clone(),
+                    fault.uci.clone().unwrap_or_default(),
+                )
+            });
         let (id, moves) = match (fault, uci) {
-            (Some((id, moves)), _) => (Some(id), moves),
+            (Some((id, moves, _)), _) if !moves.is_empty() => (Some(id), moves),
+            (Some((id, _, named)), _) => {
+                let mv = tip
+                    .parse_move(&named, true)
+                    .map_err(|error| error.to_string())?;
+                (Some(id), vec![crate::sensing::Seen::new(&tip, mv, now)])
+            }
             (None, Some(uci)) => {
                 let mv = tip
                     .parse_move(uci, true)

@@ -179,6 +179,10 @@ struct Array {
     since: Option<Millis>,
     /// It stood long enough that a legal first move begins a game.
     ripe: bool,
+    /// It stands the other way round than the game that is open.
+    turned_round: bool,
+    /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
+    cleared: bool,
 }
 
 impl Session {
@@ -598,12 +602,15 @@ impl Table {
             self.watch_array();
             return;
         }
+        if self.watch_array() {
+            // A new game has begun with this change, which it has taken already.
+            return;
+        }
         let orientation = self.orientation.unwrap_or(publish::Orientation::Normal);
         let turned: Vec<(Square, Contents)> = changes
             .iter()
             .map(|(square, contents)| (board::oriented(*square, orientation), *contents))
             .collect();
-        self.watch_array();
         if self.settings.publish_touches {
             self.tell_touches(&turned);
         }

@@ -144,7 +144,7 @@ impl Table {
             Some(fen) => {
                 Position::from_fen(fen, mode.is_chess960()).unwrap_or_else(|_| Position::initial())
             }
-            None => Position::initial(),
+            None => Position::from_setup(shakmaty::Setup::initial(), mode),
         };
         self.games += 1;
         let id = arm.game.clone().unwrap_or_else(|| self.game_id());
@@ -306,17 +306,25 @@ impl Table {
     }
 
     /// The array on the board, in either orientation: a new game may be about to begin.
-    pub(super) fn watch_array(&mut self) {
+    pub(super) fn watch_array(&mut self) -> bool {
         let start = self.next_start();
-        let stands = self.raw.is_complete()
-            && (self.raw.agrees_with(start.board())
-                || self.raw.rotated().agrees_with(start.board()));
+        self.watch_clearing();
+        let turned = self.raw.rotated().agrees_with(start.board());
+        let stands = self.raw.is_complete() && (self.raw.agrees_with(start.board()) || turned);
         if stands {
             if self.array.since.is_none() {
                 // A man that was only adjusted does not make it stand anew: `ripe` stays as it is.
                 self.array.since = Some(self.now);
+                let stands = if turned {
+                    crate::publish::Orientation::Rotated
+                } else {
+                    crate::publish::Orientation::Normal
+                };
+                self.array.turned_round = self
+                    .orientation
+                    .is_some_and(|orientation| orientation != stands);
             }
-            return;
+            return false;
         }
         if let Some(since) = self.array.since.take() {
             self.array.ripe = self.may_open()
@@ -348,7 +356,7 @@ impl Table {
                         CorrectionReason::Reread,
                         Vec::new(),
                     );
-                    return;
+                    return true;
                 }
             }
             if self.raw.differing(start.board()).count() > 4
@@ -356,6 +364,33 @@ impl Table {
             {
                 self.array.ripe = false;
             }
+        }
+        false
+    }
+
+    /// A board that differs from the game on so many squares is being cleared.
+    fn watch_clearing(&mut self) {
+        const MANY: usize = 16;
+        let Some(game) = self
+            .game
+            .as_ref()
+            .filter(|game| game.is_followed() && !game.line.is_empty())
+        else {
+            self.array.cleared = false;
+            return;
+        };
+        let orientation = self
+            .orientation
+            .unwrap_or(crate::publish::Orientation::Normal);
+        match self
+            .raw
+            .oriented(orientation)
+            .differing(game.line.tip().board())
+            .count()
+        {
+            0 => self.array.cleared = false,
+            MANY.. => self.array.cleared = true,
+            _ => {}
         }
     }
 
@@ -376,6 +411,10 @@ impl Table {
     /// knights have gone home.
     fn is_left_for_array(&self, game: &Game) -> bool {
         // Before an attached clock runs, moves fall away when the array is set up again; it is the same game.
+        if self.array.turned_round || self.array.cleared {
+            // Nobody takes moves back by turning the board, or by clearing it.
+            return true;
+        }
         if game.line.len() <= 2 || self.is_unstarted() {
             return false;
         }

@@ -7,7 +7,7 @@
 //! * [`clock`] is the chess clock on the table.
 //! * [`scan`] is how a board looks at its squares.
 //! * [`player`] plays a script on a board and answers its host.
-//! * [`line`] is the serial line, with its time.
+//! * [`mod@line`] is the serial line, with its time.
 //!
 //! [`trace`] does all of it at once, in virtual time, for tests and measurements.
 
