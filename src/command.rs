@@ -270,6 +270,9 @@ pub struct Reply {
     pub ok: bool,
     /// Why it was refused, in words.
     pub error: Option<String>,
+    /// What the sender had better know though it was carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Why a command could not be read.

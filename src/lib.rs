@@ -16,6 +16,7 @@
 //! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
 //! * [`session`] is one table's whole pure pipeline behind one face.
 //! * [`replay`] runs traces through a session in virtual time.
+//! * [`text`] makes what comes from outside fit for a line of the log.
 //! * [`sim`] plays games on virtual boards; it knows nothing of the pipeline it tests.
 //! * `daemon` (feature `io`) does all input and output of `run`.
 //!
@@ -46,6 +47,8 @@ pub mod outbox;
 pub mod session;
 
 pub mod sim;
+
+pub mod text;
 
 /// Traces through the pipeline in virtual time.
 pub mod replay;

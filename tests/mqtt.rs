@@ -18,7 +18,10 @@ use mosquitto::{Mosquitto, PATIENCE, Read, Reader};
 const EDGE: &str = "jadoube/v1/open/edge/pi07";
 
 fn settings(port: u16) -> Settings {
-    Settings::node("127.0.0.1", port, "open", "pi07")
+    Settings {
+        busy: jadoube::daemon::orders::busy,
+        ..Settings::node("127.0.0.1", port, "open", "pi07").with_tables(["12"])
+    }
 }
 
 fn start(port: u16) -> Connection {
@@ -342,11 +345,41 @@ async fn a_broker_that_says_nothing_holds_nobody_up() {
         publish(&mqtt, event(number));
     }
     assert!(began.elapsed() < Duration::from_secs(2));
-    let silent =
-        |s: &Status| matches!(&s.link, Link::Disconnected { reason } if reason == "no answer");
+    let silent = |s: &Status| matches!(&s.link, Link::Disconnected { reason } if reason.starts_with("no answer"));
     until(&mqtt, "no answer", silent).await;
     assert_eq!(mqtt.shutdown(Duration::from_secs(3)).await, 1000);
     accepting.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_broker_of_ours_is_named_so() {
+    for (answer, what) in [
+        (
+            &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
+            "is no MQTT 5 broker",
+        ),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "is no MQTT 5 broker"),
+        // The 3.1.1 way of saying: unacceptable protocol version.
+        (&[0x20, 2, 0, 1], "3.1.1"),
+        (&[], "3.1.1"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port is free");
+        let port = listener.local_addr().expect("bound").port();
+        let stub = tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut buffer = [0; 4096];
+                let _ = socket.read(&mut buffer).await;
+                let _ = socket.write_all(answer).await;
+            }
+        });
+        let Connection { mqtt, .. } = start(port);
+        let named =
+            |s: &Status| matches!(&s.link, Link::Disconnected { reason } if reason.contains(what));
+        until(&mqtt, what, named).await;
+        stub.abort();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -511,12 +544,93 @@ async fn commands_arrive_with_their_retain_flag_and_a_flood_is_counted() {
     }
     assert_eq!(flags, [true, false]);
 
-    for number in 0..300 {
-        other.publish(&format!("{commands}/press"), &number.to_string(), false);
+    // Large ones, as so many bytes are sooner sent than so many messages.
+    let filler = "x".repeat(60_000);
+    for number in 0..200 {
+        let command = format!(r#"{{"id":"{number}","by":"ui","x":"{filler}"}}"#);
+        other.publish(&format!("{commands}/press"), &command, false);
     }
-    until(&mqtt, "counted", |s| s.flooded >= 100).await;
+    until(&mqtt, "counted", |s| s.flooded >= 50).await;
+    // Who finds no room hears of it, and states have theirs.
+    let pairings = "jadoube/v1/open/core/table/12";
+    other.publish(pairings, "old", false);
+    other.publish(pairings, "new", false);
     publish(&mqtt, event(1));
     until_sent(&mqtt).await;
+    let replies = "jadoube/v1/open/reply/ui";
+    let is_busy = |message: &Read| message.topic == replies && message.text.contains("busy");
+    other.until("answers", |all| all.iter().any(is_busy)).await;
+    let mut count = 0;
+    let pairing = loop {
+        let next = tokio::time::timeout(PATIENCE, incoming.recv()).await;
+        let next = next.expect("in time").expect("open");
+        match mqtt.below(&next.topic) {
+            Some("core/table/12") => break next,
+            _ => count += 1,
+        }
+    };
+    assert!(count >= 100, "{count}");
+    // Both may have come before this one was fetched, or one after the other.
+    if pairing.payload == b"old" {
+        let next = tokio::time::timeout(PATIENCE, incoming.recv()).await;
+        assert_eq!(next.expect("in time").expect("open").payload, b"new");
+    } else {
+        assert_eq!(pairing.payload, b"new");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_leave_under_our_topics_is_put_right() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let Connection { mqtt, .. } = start(broker.port);
+    let ours = |at: u32| Publication {
+        topic: Topic::Alert {
+            table: "12".to_owned(),
+            audience: Audience::Arbiter,
+            id: "a1".to_owned(),
+        },
+        body: Body::Json(format!(r#"{{"at":{at}}}"#)),
+    };
+    publish(&mqtt, ours(1));
+    mqtt.sweep_alerts();
+    until_sent(&mqtt).await;
+    let other = Reader::subscribe(broker.port, "jadoube/v1/open/#").await;
+    let alert = |id: &str| format!("{EDGE}/board/12/alert/arbiter/{id}");
+    let last = |all: &[Read], topic: &str| {
+        let of = all.iter().rev().find(|message| message.topic == topic);
+        of.map(|message| message.text.clone())
+    };
+    other.publish(&alert("forged"), "lies", true);
+    other
+        .until("emptied", |all| {
+            last(all, &alert("forged")).as_deref() == Some("")
+        })
+        .await;
+    other.publish(&alert("a1"), "lies", true);
+    let put_right = |all: &[Read]| last(all, &alert("a1")).as_deref() == Some(r#"{"at":1}"#);
+    let forged = |all: &[Read]| all.iter().any(|message| message.text == "lies");
+    other
+        .until("restored", |all| forged(all) && put_right(all))
+        .await;
+    let status = format!("{EDGE}/status");
+    other.publish(&status, r#"{"v":1,"status":"offline","boot":"x"}"#, true);
+    other
+        .until("online", |all| {
+            let offline = |message: &Read| message.text.contains("offline");
+            all.iter().any(offline)
+                && last(all, &status).is_some_and(|text| text.contains("online"))
+        })
+        .await;
+    // What we change ourselves is left alone.
+    publish(&mqtt, ours(2));
+    until_sent(&mqtt).await;
+    other
+        .until("changed", |all| {
+            last(all, &alert("a1")).as_deref() == Some(r#"{"at":2}"#)
+        })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -47,6 +47,10 @@ pub struct Driver {
     dump_heard_at: Millis,
     silent: bool,
     skipped_bytes: u64,
+    /// When the last message came, or the port was opened; and what was skipped since.
+    message_at: Millis,
+    skipped_since: u64,
+    foreign: bool,
 }
 
 /// Who judges a silent board.
@@ -67,6 +71,11 @@ const SILENT_AFTER_MS: Millis = 3_000;
 const DUMP_EVERY_MS: Millis = 10_000;
 /// A dump that has not come by then is asked for again.
 const DUMP_AGAIN_MS: Millis = 1_000;
+/// A board that is asked answers by then, whatever noise there is on its line: each noise asks for a dump, at most once in
+/// [`DUMP_AGAIN_MS`].
+const FOREIGN_AFTER_MS: Millis = 10_000;
+/// Fewer skipped bytes are a contact that sparks, not a voice.
+const FOREIGN_BYTES: u64 = 8;
 
 impl Driver {
     pub fn new(watch: Watch) -> Driver {
@@ -85,6 +94,7 @@ impl Driver {
         self.dump_asked_at = None;
         self.heard_at = now;
         self.dump_heard_at = now;
+        self.hear_message(now);
         self.writes.clear();
         for command in [
             Command::Reset,
@@ -104,6 +114,7 @@ impl Driver {
         self.opened = true;
         self.heard_at = now;
         self.dump_heard_at = now;
+        self.hear_message(now);
         self.skipped_bytes = skipped_bytes;
         self.decoder.push(buffered, |_| {});
     }
@@ -111,6 +122,7 @@ impl Driver {
     pub fn handle_lost(&mut self) {
         self.opened = false;
         self.silent = false;
+        self.foreign = false;
         self.asked_at = None;
         self.writes.clear();
         self.decoder.abandon();
@@ -129,10 +141,14 @@ impl Driver {
             dump_wanted,
             dump_heard_at,
             dump_asked_at,
+            skipped_since,
             ..
         } = self;
+        let mut is_message = false;
         decoder.push(bytes, |item| match item {
             Item::Message(message) => {
+                is_message = true;
+                *skipped_since = 0;
                 if matches!(message, Message::BoardDump(_)) {
                     *dump_heard_at = now;
                     *dump_asked_at = None;
@@ -141,6 +157,7 @@ impl Driver {
             }
             Item::Skipped(skipped) => {
                 *skipped_bytes += u64::from(skipped.bytes);
+                *skipped_since += u64::from(skipped.bytes);
                 *dump_wanted = true;
                 sink(Reading::Skipped {
                     bytes: skipped.bytes,
@@ -148,9 +165,19 @@ impl Driver {
                 });
             }
         });
+        if is_message {
+            self.message_at = now;
+            self.foreign = false;
+        }
         if self.dump_wanted {
             self.ask_dump(now);
         }
+    }
+
+    fn hear_message(&mut self, now: Millis) {
+        self.message_at = now;
+        self.skipped_since = 0;
+        self.foreign = false;
     }
 
     /// Asks for all squares, unless that is under way.
@@ -168,6 +195,9 @@ impl Driver {
     pub fn handle_timeout(&mut self, now: Millis) {
         if self.watch == Watch::Ignore || !self.opened {
             return;
+        }
+        if self.foreign_at().is_some_and(|at| now >= at) {
+            self.foreign = true;
         }
         match self.asked_at {
             Some(at) if now >= at + SILENT_AFTER_MS => self.silent = true,
@@ -194,6 +224,7 @@ impl Driver {
         };
         silence
             .into_iter()
+            .chain(self.foreign_at())
             .chain([self.dump_heard_at + DUMP_EVERY_MS])
             .min()
     }
@@ -205,6 +236,17 @@ impl Driver {
     /// Whether the board has left our questions unanswered.
     pub fn is_silent(&self) -> bool {
         self.silent
+    }
+
+    /// Whether what speaks at the other end speaks no DGT.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
+    /// When that will be found, unless a message comes.
+    fn foreign_at(&self) -> Option<Millis> {
+        (!self.foreign && self.skipped_since >= FOREIGN_BYTES)
+            .then_some(self.message_at + FOREIGN_AFTER_MS)
     }
 
     /// Bytes that were no part of a frame, since the session began.
@@ -292,5 +334,52 @@ fn clock_reading(times: &dgt::BwTime) -> clock::Reading {
         } else {
             Wing::Left
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets time pass as a daemon does, with these bytes every 200 ms.
+    fn hear(driver: &mut Driver, from: Millis, until: Millis, bytes: &[u8]) {
+        for now in (from..until).step_by(200) {
+            driver.handle_timeout(now);
+            driver.handle_bytes(now, bytes, |_| {});
+        }
+        driver.handle_timeout(until);
+    }
+
+    #[test]
+    fn what_speaks_no_dgt_is_found_out_and_a_board_comes_back() {
+        for noise in [&b"$GPGGA,123519,4807.038,N\r\n"[..], b"@", &[0xff; 40]] {
+            let mut driver = Driver::new(Watch::Judge);
+            driver.handle_opened(0);
+            hear(&mut driver, 0, 9_999, noise);
+            assert!(!driver.is_foreign());
+            hear(&mut driver, 10_000, 10_200, noise);
+            assert!(driver.is_foreign(), "{noise:?}");
+            assert!(!driver.is_silent());
+            let version = [0x93, 0, 5, 1, 7];
+            driver.handle_bytes(11_000, &version, |_| {});
+            driver.handle_bytes(11_100, &version, |_| {});
+            assert!(!driver.is_foreign());
+        }
+    }
+
+    #[test]
+    fn neither_noise_beside_messages_nor_a_trace_is_foreign() {
+        let mut driver = Driver::new(Watch::Judge);
+        driver.handle_opened(0);
+        for now in (0..60_000).step_by(5_000) {
+            driver.handle_bytes(now, b"noise noise", |_| {});
+            driver.handle_bytes(now, &[0x93, 0, 5, 1, 7], |_| {});
+            driver.handle_timeout(now);
+            assert!(!driver.is_foreign(), "{now}");
+        }
+        let mut ignoring = Driver::new(Watch::Ignore);
+        ignoring.handle_opened(0);
+        hear(&mut ignoring, 0, 60_000, b"noise");
+        assert!(!ignoring.is_foreign());
     }
 }

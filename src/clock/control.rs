@@ -128,6 +128,8 @@ pub enum TimeControlError {
         "invalid {part} {text:?} in time control; periods are written as in 40/5400+30:1800+30"
     )]
     Part { part: &'static str, text: String },
+    #[error("{part} {text} in time control: no clock shows more than 99:59:59")]
+    TooLong { part: &'static str, text: String },
     #[error("zero {0} in time control")]
     Zero(&'static str),
     #[error("period {0} of the time control lacks its number of moves, as only the last one may")]
@@ -284,11 +286,17 @@ fn number(part: &'static str, text: &str) -> Result<u32, TimeControlError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(invalid());
     }
-    text.parse()
-        .ok()
-        .filter(|&number| number <= MOST)
-        .ok_or_else(invalid)
+    let number = text.parse().ok().filter(|&number| number <= MOST);
+    let number = number.ok_or_else(invalid)?;
+    if part != "moves" && number > MOST_SECONDS {
+        let text = text.to_owned();
+        return Err(TimeControlError::TooLong { part, text });
+    }
+    Ok(number)
 }
+
+/// 99:59:59
+const MOST_SECONDS: u32 = 359_999;
 
 /// More seconds or moves than any game has; sums and milliseconds stay far from overflowing.
 const MOST: u32 = 10_000_000;
@@ -364,6 +372,8 @@ mod tests {
             ("5400:1800", "period 1"),
             ("40/5400:", "invalid seconds \"\""),
             ("99999999999", "invalid seconds"),
+            ("360000", "99:59:59"),
+            ("300+360000", "99:59:59"),
             ("300+3+3", "invalid bonus \"3+3\""),
             ("300é3", "invalid seconds"),
         ] {

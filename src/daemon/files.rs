@@ -228,6 +228,8 @@ pub struct Start {
 
 /// Jobs that may wait for the thread.
 const JOBS: usize = 4096;
+/// A trace of one game. A day of a board that sends its clock's time without a pause comes to less.
+const MOST_TRACE: usize = 64 << 20;
 /// A board that says so much between two dumps has something else to tell than moves.
 const MOST_BEFORE: usize = 64 * 1024;
 
@@ -253,9 +255,16 @@ enum Job {
 /// The thread's own side.
 struct Desk {
     state_dir: PathBuf,
-    traces: BTreeMap<String, Writer<File>>,
+    traces: BTreeMap<String, Kept>,
     pgn_failed: bool,
     trace_failed: bool,
+}
+
+/// A trace that is being written.
+struct Kept {
+    writer: Writer<File>,
+    /// Bytes that it may still grow by.
+    left: usize,
 }
 
 impl Desk {
@@ -272,16 +281,26 @@ impl Desk {
                     match self.begin(&name, &header, &events) {
                         Ok(writer) => {
                             self.trace_failed = false;
-                            self.traces.insert(table, writer);
+                            let left = MOST_TRACE;
+                            self.traces.insert(table, Kept { writer, left });
                         }
                         Err(error) => self.tell_trace(&name, &error),
                     }
                 }
                 Job::Line { table, at, event } => {
-                    let Some(writer) = self.traces.get_mut(&table) else {
+                    let Some(kept) = self.traces.get_mut(&table) else {
                         continue;
                     };
-                    if let Err(error) = writer.event(at, &event) {
+                    let Some(left) = kept.left.checked_sub(written(&event)) else {
+                        self.traces.remove(&table);
+                        warn!(
+                            "table {table}: the trace of this game has {} MiB, and ends here. No board says so much; look at what is on its port",
+                            MOST_TRACE >> 20
+                        );
+                        continue;
+                    };
+                    kept.left = left;
+                    if let Err(error) = kept.writer.event(at, &event) {
                         // After half a line the rest could not be read any more.
                         self.traces.remove(&table);
                         self.tell_trace(&table, &error);
@@ -357,6 +376,14 @@ fn create(folder: &Path, name: &str) -> io::Result<File> {
 
 /// Files of one game.
 const MOST_SAME: u32 = 1000;
+
+/// About what an event takes in the file: three characters a byte, and the time.
+fn written(event: &Event) -> usize {
+    match event {
+        Event::FromBoard(bytes) | Event::ToBoard(bytes) => 3 * bytes.len() + 16,
+        other => size(other),
+    }
+}
 
 fn size(event: &Event) -> usize {
     match event {
@@ -441,6 +468,47 @@ mod tests {
         }
         assert!(tracing.before_bytes <= MOST_BEFORE);
         assert!(tracing.before.len() > 50);
+    }
+
+    #[test]
+    fn a_trace_has_a_limit_and_the_next_game_has_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut desk = Desk {
+            state_dir: folder.path().to_owned(),
+            traces: BTreeMap::new(),
+            pgn_failed: false,
+            trace_failed: false,
+        };
+        let (jobs, inbox) = sync_channel(100);
+        let begin = |name: &str| Job::Begin {
+            table: "12".into(),
+            name: name.into(),
+            header: Box::new(Header::default()),
+            events: Vec::new(),
+        };
+        let line = |bytes: usize| Job::Line {
+            table: "12".into(),
+            at: 0,
+            event: Event::FromBoard(vec![0; bytes]),
+        };
+        for job in [
+            begin("a"),
+            line(1),
+            line(MOST_TRACE / 3),
+            line(1),
+            begin("b"),
+            line(1),
+        ] {
+            jobs.send(job).unwrap();
+        }
+        drop(jobs);
+        desk.run(&inbox);
+        let lines = |name: &str| {
+            let text = fs::read_to_string(folder.path().join("traces").join(name)).unwrap();
+            Trace::parse(&text).unwrap().lines.len()
+        };
+        assert_eq!(lines("a.trace"), 1);
+        assert_eq!(lines("b.trace"), 1);
     }
 
     #[tokio::test]

@@ -2,6 +2,8 @@
 
 pub mod backoff;
 pub mod files;
+mod hush;
+mod inbox;
 pub mod mqtt;
 pub mod node;
 pub mod orders;

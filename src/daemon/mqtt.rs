@@ -9,6 +9,7 @@
 //! under the same lock, never waiting.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Display;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -22,14 +23,17 @@ use rumqttc::v5::mqttbytes::{Error as CodecError, QoS};
 use rumqttc::v5::{
     AsyncClient, ConnectionError, Event, EventLoop, MqttOptions, MqttState, StateError,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
+use super::hush::Hush;
+use super::inbox::{Inbox, Slot, inbox};
 use crate::outbox::{Message, NotKept, Outbox, Refusal, Tag};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
+use crate::text::one_line;
 
 /// How the broker is reached, and what this client is to it.
 #[derive(Clone)]
@@ -52,21 +56,34 @@ pub struct Settings {
     pub version: u8,
     /// Else made of the node's name and the machine's id.
     pub client_id: Option<String>,
-    /// Filters below `{base}/{event}/`, of what others publish.
+    /// Filters below `{base}/{event}/`, of what others publish. What comes below `core/` is a state, of which only the newest is
+    /// handed on.
     pub subscriptions: Vec<String>,
+    /// What is said to whoever sent a message that found no room. It gets the prefix of all topics.
+    pub busy: fn(&str, &Incoming) -> Option<Message>,
     /// Whether this client is the node `node`: it then says so in the node's retained status, has a last will there, and
     /// empties the node's alerts that nobody closed. A mere reader does none of it.
     pub is_node: bool,
 }
 
 impl Settings {
-    /// A node that takes its commands and its tables' pairings.
+    /// A node that takes its commands.
     pub fn node(host: &str, port: u16, event: &str, node: &str) -> Self {
         Settings {
-            subscriptions: vec![format!("cmd/{node}/#"), "core/table/+".to_owned()],
+            subscriptions: vec![format!("cmd/{node}/#")],
             is_node: true,
             ..Settings::reader(host, port, event, node)
         }
+    }
+
+    /// Takes the pairings of these tables too. Those of other tables are none of its business: at a large event their number alone
+    /// would drown its own.
+    pub fn with_tables(mut self, tables: impl IntoIterator<Item = impl Display>) -> Self {
+        let pairings = tables
+            .into_iter()
+            .map(|table| format!("core/table/{table}"));
+        self.subscriptions.extend(pairings);
+        self
     }
 
     /// A client that watches, with no subscriptions yet.
@@ -85,6 +102,7 @@ impl Settings {
             version: 5,
             client_id: None,
             subscriptions: Vec::new(),
+            busy: |_, _| None,
             is_node: false,
         }
     }
@@ -188,7 +206,7 @@ pub struct Status {
     pub parked: usize,
     /// Why the broker refused the last message that it refused; none once it takes messages again and none is parked.
     pub refused: Option<String>,
-    /// Incoming messages that nobody fetched in time.
+    /// Incoming messages for which there was no room.
     pub flooded: u64,
     /// Another daemon says that it is this node.
     pub has_twin: bool,
@@ -208,7 +226,7 @@ pub enum NotSent {
 /// What [`connect`] returns.
 pub struct Connection {
     pub mqtt: Mqtt,
-    pub incoming: mpsc::Receiver<Incoming>,
+    pub incoming: Inbox,
     /// Ends after [`Mqtt::shutdown`]; aborting it is as if the process were killed.
     pub task: JoinHandle<()>,
 }
@@ -221,7 +239,7 @@ pub fn connect(
     settings.check()?;
     let options = options(&settings);
     let (client, eventloop) = AsyncClient::new(options, REQUESTS);
-    let (incoming_in, incoming) = mpsc::channel(INCOMING);
+    let (incoming_in, incoming) = inbox();
     let prefix = settings.prefix();
     let driver = Driver {
         status_topic: settings
@@ -251,6 +269,10 @@ pub fn connect(
         noted: BTreeSet::new(),
         pings: 0,
         stale: Stale::Held(BTreeSet::new()),
+        subscribing: VecDeque::new(),
+        to_mend: BTreeSet::new(),
+        is_mending: false,
+        hush: Hush::default(),
         was_connected: false,
         is_back: false,
         has_twin: false,
@@ -365,7 +387,6 @@ const MOST_WINDOW: u16 = 16;
 const REQUESTS: usize = 64;
 /// Unsent messages of quality 0 beyond which further ones are dropped.
 const LOOSE: usize = 16;
-const INCOMING: usize = 64;
 /// Retained topics under which one thing is said once; the newest so many are said again to a broker that lost them.
 const ONCE: usize = 256;
 /// Stale alerts that are remembered before `sweep_alerts`.
@@ -374,6 +395,11 @@ const HELD: usize = 1000;
 const RETAINED_REFUSALS: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const MOST_WAIT: Duration = Duration::from_secs(30);
+/// Between two rounds of saying again what others have overwritten.
+const MEND_WAIT: Duration = Duration::from_secs(5);
+/// Filters in one packet.
+const FILTERS: usize = 200;
+const MOST_SUBSCRIBES: usize = 8;
 const REFUSAL_WAIT: Duration = Duration::from_millis(500);
 /// A connection that lasted so long was a success: the next wait is short again.
 const LASTED: Duration = Duration::from_secs(10);
@@ -403,7 +429,7 @@ struct Driver {
     alert_prefix: Option<String>,
     outbox: Box<dyn Outbox + Send>,
     client: AsyncClient,
-    incoming: mpsc::Sender<Incoming>,
+    incoming: Slot,
     status: watch::Sender<Status>,
     link: Link,
     window: usize,
@@ -430,6 +456,13 @@ struct Driver {
     /// Pings since the last acknowledgement that we wait for.
     pings: u32,
     stale: Stale,
+    /// The filters of each request that the broker has not answered, in order.
+    subscribing: VecDeque<Vec<String>>,
+    /// Retained topics of ours on which somebody else has spoken.
+    to_mend: BTreeSet<String>,
+    /// Whether some were said again a moment ago, so that further ones wait.
+    is_mending: bool,
+    hush: Hush,
     /// There was a connection before, and before this one.
     was_connected: bool,
     is_back: bool,
@@ -444,6 +477,13 @@ enum Ticket {
     Entry(Tag),
     Retained(String),
     Farewell,
+}
+
+impl Ticket {
+    /// Whether it stands for what we say again under this topic.
+    fn is_of(&self, topic: &str) -> bool {
+        matches!(self, Ticket::Retained(of) if of == topic)
+    }
 }
 
 struct Retained {
@@ -476,6 +516,8 @@ enum Step {
     Go,
     /// Let the driver rest from what the broker refuses.
     Pause(Duration),
+    /// Let what was said again rest for a while.
+    Mend,
     Abandon(&'static str),
     Stop,
 }
@@ -681,10 +723,7 @@ impl Driver {
                 Step::Go
             }
             Event::Incoming(Packet::PubAck(puback)) => self.handle_puback(&puback),
-            Event::Incoming(Packet::Publish(publish)) => {
-                self.handle_publish(publish);
-                Step::Go
-            }
+            Event::Incoming(Packet::Publish(publish)) => self.handle_publish(publish),
             Event::Incoming(Packet::SubAck(suback)) => {
                 self.handle_suback(&suback);
                 Step::Go
@@ -735,17 +774,21 @@ impl Driver {
     }
 
     fn subscribe(&mut self) {
+        self.subscribing.clear();
         let filters = self.filters();
-        if filters.is_empty() {
-            return;
-        }
-        if let Err(cause) = self.client.try_subscribe_many(filters) {
-            // The channel is empty after a new connection, so it can only be a filter that no broker would take.
-            error!(%cause, "cannot subscribe; look at event, node and base in the configuration");
+        // A hall of tables does not fit one packet everywhere, and each packet takes an id.
+        let at_once = FILTERS.max(filters.len().div_ceil(MOST_SUBSCRIBES));
+        for filters in filters.chunks(at_once) {
+            let paths = filters.iter().map(|filter| filter.path.clone()).collect();
+            if let Err(cause) = self.client.try_subscribe_many(filters.to_vec()) {
+                // The channel is empty after a new connection, so it can only be a filter that no broker would take.
+                error!(%cause, "cannot subscribe; look at event, node and base in the configuration");
+                continue;
+            }
+            self.subscribing.push_back(paths);
         }
     }
 
-    /// In the order in which the broker answers.
     fn filters(&self) -> Vec<Filter> {
         let theirs = self.settings.subscriptions.iter().map(|below| Filter {
             path: format!("{}{below}", self.prefix),
@@ -755,17 +798,28 @@ impl Driver {
             preserve_retain: true,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        let boards = self.alert_prefix.as_ref();
-        // The records first: what an earlier run has kept there must be known before a pairing arms a game over it.
-        let own = boards.map(|boards| [format!("{boards}+/game"), format!("{boards}+/alert/#")]);
-        let own = own.into_iter().flatten().chain(self.status_topic.clone());
-        let own = own.map(|path| Filter {
+        let own = |path: String, preserve_retain: bool| Filter {
             path,
             qos: QoS::AtLeastOnce,
             nolocal: true,
-            preserve_retain: false,
+            preserve_retain,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
-        });
+        };
+        let boards = self.alert_prefix.iter();
+        // The records first: what an earlier run has kept there must be known before a pairing arms a game over it. Of the others we
+        // want to know what somebody else leaves at the broker in our name.
+        let own = boards
+            .flat_map(|boards| {
+                let of = |of: &str| format!("{boards}+/{of}");
+                [
+                    (of("game"), false),
+                    (of("alert/#"), true),
+                    (of("status"), true),
+                ]
+            })
+            // Here what was kept must differ from what is said just now, or twins could not be told from earlier runs.
+            .chain(self.status_topic.clone().map(|topic| (topic, false)))
+            .map(|(path, preserve_retain)| own(path, preserve_retain));
         own.chain(theirs).collect()
     }
 
@@ -847,50 +901,126 @@ impl Driver {
         self.refused = Some(format!("{topic}: {reason}"));
     }
 
-    fn handle_publish(&mut self, publish: Publish) {
+    fn handle_publish(&mut self, publish: Publish) -> Step {
         let Ok(topic) = String::from_utf8(publish.topic.to_vec()) else {
             debug!("a topic that is not UTF-8");
-            return;
+            return Step::Go;
         };
-        if self.status_topic.as_ref() == Some(&topic) {
-            // The last will of an earlier connection can come after our greeting.
-            let status = serde_json::from_slice::<NodeStatus>(&publish.payload);
-            if let Ok(status) = status {
-                self.handle_own_status(&status, topic, publish.retain);
+        if self.is_own(&topic) {
+            let is_status = self.status_topic.as_ref() == Some(&topic);
+            if is_status && self.is_of_twin(&publish.payload, publish.retain) {
+                // It is no lie that the node is online.
+                return Step::Go;
             }
-        } else if self.is_alert(&topic) {
-            if publish.retain && !publish.payload.is_empty() {
-                self.handle_retained_alert(topic);
-            }
-        } else {
-            let incoming = Incoming {
-                topic,
-                payload: publish.payload.to_vec(),
-                retain: publish.retain,
+            // What is not kept at the broker misleads nobody who comes later.
+            return match publish.retain || is_status {
+                true => self.handle_own(topic, &publish.payload),
+                false => Step::Go,
             };
-            if let Err(mpsc::error::TrySendError::Full(lost)) = self.incoming.try_send(incoming) {
-                if self.flooded == 0 {
-                    warn!(topic = %lost.topic, "messages arrive faster than they are handled; some are dropped");
-                }
-                self.flooded += 1;
+        }
+        let below = topic.strip_prefix(&self.prefix);
+        let is_state = below.is_some_and(|below| below.starts_with("core/"))
+            || self.below_board(&topic) == Some("game");
+        let incoming = Incoming {
+            topic,
+            payload: publish.payload.to_vec(),
+            retain: publish.retain,
+        };
+        if let Err(lost) = self.incoming.put(incoming, is_state) {
+            self.flooded += 1;
+            self.say(|| {
+                "messages arrive faster than they are handled; some are refused as busy".to_owned()
+            });
+            if let Some(busy) = (self.settings.busy)(&self.prefix, &lost)
+                && let Err(cause) = self.outbox.append(busy)
+            {
+                debug!(%cause, "an answer is lost");
             }
         }
+        Step::Go
     }
 
-    fn handle_own_status(&mut self, status: &NodeStatus, topic: String, is_retained: bool) {
-        if status.status == Online::Offline && self.ending == Ending::No {
-            self.again.push_front(topic);
+    /// A retained message under a topic that is this node's. With every broker that knows MQTT 5 it is from somebody else; one that
+    /// sends us our own must not make us answer ourselves for ever.
+    fn handle_own(&mut self, topic: String, payload: &[u8]) -> Step {
+        let on_the_way = self.outbox.holds(&topic)
+            || self.again.contains(&topic)
+            || self.handed.iter().any(|ticket| ticket.is_of(&topic))
+            || self.in_flight.iter().any(|(_, of)| of.is_of(&topic));
+        if on_the_way || self.ending != Ending::No {
+            // What we say comes after it.
+            return Step::Go;
         }
+        let is_status = self.status_topic.as_ref() == Some(&topic);
+        let known = match is_status {
+            true => Some(self.settings.status(Online::Online)),
+            false => self.retained.get(&topic).map(|kept| kept.payload.clone()),
+        };
+        match known {
+            Some(ours) if ours == payload => return Step::Go,
+            Some(_) => {}
+            None => {
+                if self.is_alert(&topic) && !payload.is_empty() {
+                    self.handle_retained_alert(topic);
+                }
+                return Step::Go;
+            }
+        }
+        // The last will of an earlier connection can come after our greeting.
+        let is_farewell = serde_json::from_slice::<NodeStatus>(payload)
+            .is_ok_and(|status| status.status == Online::Offline);
+        if !(is_status && is_farewell) {
+            self.say(|| {
+                format!(
+                    "somebody else publishes under {topic:?}, which is this node's; it is put right. Let the broker's access list keep others out"
+                )
+            });
+        }
+        self.to_mend.insert(topic);
+        if std::mem::replace(&mut self.is_mending, true) {
+            return Step::Go;
+        }
+        self.mend();
+        Step::Mend
+    }
+
+    /// Whether this status says that another daemon is up as this node; the first time that is told.
+    fn is_of_twin(&mut self, payload: &[u8], is_retained: bool) -> bool {
+        let Ok(status) = serde_json::from_slice::<NodeStatus>(payload) else {
+            return false;
+        };
         // A twin on this machine has our client id, and the broker ends the older connection, often without a reason; one on
         // another machine has an id of its own, and the broker lets both be. What is retained may be of an earlier run, the
         // first time; what comes later is not.
+        let is_online = status.status == Online::Online;
         let is_later = match is_retained {
             true => self.is_back,
-            false => status.status == Online::Online,
+            false => is_online,
         };
-        if is_later && status.boot != self.settings.boot && !self.has_twin {
-            self.has_twin = true;
+        let is_other = status.boot != self.settings.boot;
+        if is_later && is_other && !std::mem::replace(&mut self.has_twin, true) {
             error!("{}", twin(&self.settings.node));
+        }
+        is_online && is_other
+    }
+
+    /// Says again what others have overwritten; false if nothing was.
+    fn mend(&mut self) -> bool {
+        let topics = std::mem::take(&mut self.to_mend);
+        self.is_mending = !topics.is_empty();
+        for topic in topics {
+            if !self.again.contains(&topic) {
+                self.again.push_back(topic);
+            }
+        }
+        self.is_mending
+    }
+
+    /// Says what others can cause as often as they like.
+    fn say(&mut self, text: impl FnOnce() -> String) {
+        let text = text();
+        if self.hush.may_say(&text, std::time::Instant::now()) {
+            warn!("{text}");
         }
     }
 
@@ -909,7 +1039,10 @@ impl Driver {
         if self.retained.contains_key(&topic) || self.outbox.holds(&topic) {
             return;
         }
-        info!(%topic, "emptied an alert that an earlier run left behind");
+        let text = format!("emptied an alert that is not of this run: {topic:?}");
+        if self.hush.may_say(&text, std::time::Instant::now()) {
+            info!("{text}");
+        }
         let emptying = Message {
             topic,
             payload: Vec::new(),
@@ -918,14 +1051,14 @@ impl Driver {
             delivery: Delivery::Latest,
         };
         if let Err(cause) = self.outbox.append(emptying) {
-            warn!(%cause, "an alert that an earlier run left behind stays");
+            debug!(%cause, "an alert that is not of this run stays");
         }
     }
 
     fn handle_suback(&mut self, suback: &SubAck) {
-        for (filter, code) in self.filters().iter().zip(&suback.return_codes) {
+        let filters = self.subscribing.pop_front().unwrap_or_default();
+        for (filter, code) in filters.iter().zip(&suback.return_codes) {
             if !matches!(code, SubscribeReasonCode::Success(_)) {
-                let filter = &filter.path;
                 warn!(
                     filter,
                     "the broker refuses the subscription: {code:?}. Look at the broker's access list"
@@ -936,6 +1069,9 @@ impl Driver {
 
     /// Pings go out whatever else does, so they serve as the clock of a broker that answers but does not acknowledge.
     fn handle_ping(&mut self) -> Step {
+        for kept in self.hush.poll(std::time::Instant::now()) {
+            warn!("{} ({} more times)", kept.text, kept.times);
+        }
         if self.outstanding() == 0 {
             self.pings = 0;
             return Step::Go;
@@ -978,6 +1114,8 @@ impl Driver {
         self.in_flight.clear();
         self.again.clear();
         self.later.clear();
+        self.to_mend.clear();
+        self.subscribing.clear();
         self.noted.clear();
         self.loose = 0;
         self.pings = 0;
@@ -1033,11 +1171,21 @@ impl Driver {
         self.handed.len() + self.in_flight.len()
     }
 
+    /// Whether the topic is one that we watch for what others put there.
+    fn is_own(&self, topic: &str) -> bool {
+        let is_board = self.below_board(topic).is_some_and(|rest| rest == "status");
+        self.status_topic.as_deref() == Some(topic) || is_board || self.is_alert(topic)
+    }
+
     fn is_alert(&self, topic: &str) -> bool {
-        let boards = self.alert_prefix.as_deref();
-        let below = boards.and_then(|boards| topic.strip_prefix(boards));
-        let kind = below.and_then(|below| below.split_once('/'));
-        kind.is_some_and(|(_, rest)| rest.starts_with("alert/"))
+        let rest = self.below_board(topic);
+        rest.is_some_and(|rest| rest.starts_with("alert/"))
+    }
+
+    /// The levels below those of a board of ours.
+    fn below_board<'a>(&self, topic: &'a str) -> Option<&'a str> {
+        let below = topic.strip_prefix(self.alert_prefix.as_deref()?)?;
+        below.split_once('/').map(|(_, rest)| rest)
     }
 }
 
@@ -1086,11 +1234,21 @@ async fn run(shared: Arc<Shared>, mut eventloop: EventLoop, mut reporter: Report
                         rest(Arc::downgrade(&shared), wait);
                         continue;
                     }
+                    Step::Mend => {
+                        mend(Arc::downgrade(&shared));
+                        continue;
+                    }
                     Step::Abandon(reason) => Loss::of(reason),
                     Step::Stop => break,
                 }
             }
-            Ok(Err(error)) => Loss::from_error(&error, &reporter.node),
+            Ok(Err(error)) => {
+                let loss = Loss::from_error(&error, &reporter.node);
+                match since {
+                    Some(_) => loss,
+                    None => loss.before_greeting(&error),
+                }
+            }
             Err(_) => Loss::of("the broker reads nothing"),
         };
         if shared.lock().handle_loss(&mut eventloop, &loss) {
@@ -1126,11 +1284,32 @@ fn rest(shared: Weak<Shared>, wait: Duration) {
     });
 }
 
+/// Says again, in a while and then now and then, what others overwrite. Two nodes of one name would else go on for ever as fast as
+/// the broker lets them.
+fn mend(shared: Weak<Shared>) {
+    tokio::spawn(async move {
+        loop {
+            sleep(MEND_WAIT).await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let mut driver = shared.lock();
+            if !driver.mend() {
+                return;
+            }
+            driver.feed();
+            driver.report();
+        }
+    });
+}
+
 /// Why there is no connection.
 #[derive(Debug)]
 struct Loss {
     /// For a person; says what to do where that is known.
     reason: String,
+    /// In the transport's words, which may differ from time to time.
+    detail: Option<String>,
     /// The broker answered and refused us.
     refused: bool,
     /// A message of ours is at fault, not the network.
@@ -1143,6 +1322,7 @@ impl Loss {
     fn of(reason: &str) -> Self {
         Loss {
             reason: reason.to_owned(),
+            detail: None,
             refused: false,
             by_message: false,
             taken_over: false,
@@ -1161,7 +1341,38 @@ impl Loss {
             }
             ConnectionError::Io(cause) => Loss::of(&cause.to_string()),
             ConnectionError::MqttState(cause) => Loss::from_state(cause, client),
-            other => Loss::of(&other.to_string()),
+            other => Loss::of(&one_line(&other.to_string(), 200)),
+        }
+    }
+
+    /// The same, where nothing has shown yet that a broker of our kind is there at all.
+    fn before_greeting(self, error: &ConnectionError) -> Self {
+        match error {
+            // A broker that knows 3.1.1 only answers in two bytes less than MQTT 5 asks for, and hangs up.
+            ConnectionError::MqttState(
+                StateError::ConnectionAborted | StateError::Deserialization(CodecError::Io(_)),
+            ) if !self.reason.contains("os error") => Loss::of(
+                "it hung up without a greeting: either it is no MQTT 5 broker (perhaps one for 3.1.1 only, or another service), or it takes no clients from here",
+            ),
+            ConnectionError::Timeout(_) => {
+                Loss::of("no answer: the broker hangs, or it is no MQTT 5 broker")
+            }
+            ConnectionError::NotConnAck(_) => Loss::no_broker("it greets with another packet"),
+            ConnectionError::MqttState(StateError::Deserialization(cause))
+                if !matches!(cause, CodecError::Io(_)) =>
+            {
+                Loss::no_broker(&cause.to_string())
+            }
+            _ => self,
+        }
+    }
+
+    fn no_broker(detail: &str) -> Self {
+        Loss {
+            detail: Some(one_line(detail, 100)),
+            ..Loss::of(
+                "what answers there is no MQTT 5 broker: look at host and port of url under [mqtt]",
+            )
         }
     }
 
@@ -1187,7 +1398,11 @@ impl Loss {
                 by_message: true,
                 ..Loss::of("a message is larger than the broker allows")
             },
-            other => Loss::of(&other.to_string()),
+            StateError::Deserialization(cause) => Loss {
+                detail: Some(one_line(&cause.to_string(), 100)),
+                ..Loss::of("the broker sent what is no MQTT 5")
+            },
+            other => Loss::of(&one_line(&other.to_string(), 200)),
         }
     }
 }
@@ -1304,7 +1519,9 @@ impl Reporter {
             }
         } else if self.told.insert(reason.clone()) {
             self.is_hushed = false;
-            warn!("no connection to the broker at {broker}: {reason}; trying again");
+            let detail = loss.detail.iter().map(|detail| format!(" ({detail})"));
+            let detail: String = detail.collect();
+            warn!("no connection to the broker at {broker}: {reason}{detail}; trying again");
         } else if was_connected {
             self.is_hushed = true;
         }

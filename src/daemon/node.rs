@@ -18,8 +18,9 @@ use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
 use super::files::{Files, Start, Tracing, try_folder};
+use super::hush::Hush;
 use super::mqtt::{self, Connection, Mqtt, SettingsError};
-use super::orders::{Order, Orders};
+use super::orders::{self, Order, Orders};
 use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
 use super::store::{Forgetful, Store};
 use crate::Millis;
@@ -27,13 +28,14 @@ use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
-use crate::outbox::{Limits, MemoryOutbox, Message};
+use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::{
-    self, ActUntil, AlertDetail, AlertKind, AlertState, Audience, BoardInfo, Body, Delivery,
-    EventKind, MoveState, Phase, Publication, Severity, Topic, VERSION,
+    self, ActUntil, AlertDetail, AlertKind, AlertState, Audience, BoardInfo, Body, EventKind,
+    MoveState, Phase, Publication, Severity, Topic, VERSION,
 };
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings, Session, Watch};
+use crate::text::one_line;
 use crate::trace::{self, Family, Header, Silence};
 
 /// What a node stands on, besides its configuration. The default is a machine as it is.
@@ -118,6 +120,7 @@ pub async fn run(
         store: parts.store,
         store_failed: false,
         not_sent: BTreeSet::new(),
+        refusals: Hush::default(),
     };
     let mut link = out.mqtt.status();
     let finder = Finder::new(parts.roots, parts.serial);
@@ -134,6 +137,7 @@ pub async fn run(
         boot: boot.clone(),
         orders,
         tables: tables.collect(),
+        last: 0,
         wall_at: Instant::now() + WALL_EVERY,
         prefix,
     };
@@ -146,7 +150,7 @@ pub async fn run(
         let due = node.due(&out.clock);
         tokio::select! {
             () = &mut shutdown => break,
-            (index, event) = next_event(&mut node.tables) => node.handle_link(index, event, &mut out),
+            (index, event) = next_event(&mut node.tables, node.last) => node.handle_link(index, event, &mut out),
             Some(message) = incoming.recv() => node.handle_message(&message, &mut out),
             () = sleep_until(due.into()) => {}
             Ok(_) = link.wait_for(|status| status.link == mqtt::Link::Connected), if !was_connected => {
@@ -198,10 +202,13 @@ const RECORDS_MS: Millis = 2_000;
 const MOST_AT_ONCE: usize = 64;
 
 /// The next event of any link, with the table's index; `None` once, where a link has ended. Nothing is lost when it is cancelled.
-async fn next_event(tables: &mut [Table]) -> (usize, Option<LinkEvent>) {
+///
+/// The table after the one that was served last comes first, so that a board which never stops talking silences no other.
+async fn next_event(tables: &mut [Table], last: usize) -> (usize, Option<LinkEvent>) {
+    let count = tables.len();
     future::poll_fn(|context| {
-        for (index, table) in tables.iter_mut().enumerate() {
-            let Some(inbox) = &mut table.inbox else {
+        for index in (1..=count).map(|step| (last + step) % count) {
+            let Some(inbox) = &mut tables[index].inbox else {
                 continue;
             };
             if let Poll::Ready(event) = inbox.poll_recv(context) {
@@ -219,6 +226,8 @@ struct Node {
     boot: String,
     orders: Orders,
     tables: Vec<Table>,
+    /// The table whose link was heard last.
+    last: usize,
     /// The next look at the wall clock.
     wall_at: Instant,
     /// `{base}/{event}/`
@@ -249,6 +258,7 @@ impl Node {
     }
 
     fn handle_link(&mut self, index: usize, event: Option<LinkEvent>, out: &mut Outlets) {
+        self.last = index;
         let Some(table) = self.tables.get_mut(index) else {
             return;
         };
@@ -324,7 +334,7 @@ impl Node {
                 }
             }
             Order::Refused { why, reply } => {
-                warn!("refused: {why}");
+                out.tell_refusal(&why);
                 if let Some((topic, reply)) = reply {
                     out.reply(topic, &reply);
                 }
@@ -343,6 +353,7 @@ impl Node {
         }
         if Instant::now() >= self.wall_at {
             self.wall_at = Instant::now() + WALL_EVERY;
+            out.tell_kept();
             if out.clock.look() {
                 boards_changed = true;
                 for table in &mut self.tables {
@@ -416,6 +427,7 @@ struct Outlets {
     store_failed: bool,
     /// Why messages were not taken; each reason is said once.
     not_sent: BTreeSet<String>,
+    refusals: Hush,
 }
 
 impl Outlets {
@@ -425,20 +437,26 @@ impl Outlets {
     }
 
     fn reply(&mut self, topic: String, reply: &Reply) {
-        let payload = serde_json::to_vec(reply).expect("text has a JSON form");
-        let sent = self.mqtt.send(Message {
-            topic,
-            payload,
-            retain: false,
-            qos: 1,
-            delivery: Delivery::Each,
-        });
+        let sent = self.mqtt.send(orders::answer(topic, reply));
         self.note(sent);
+    }
+
+    fn tell_refusal(&mut self, why: &str) {
+        if self.refusals.may_say(why, Instant::now()) {
+            warn!("refused: {why}");
+        }
+    }
+
+    /// What was not worth a line of its own.
+    fn tell_kept(&mut self) {
+        for kept in self.refusals.poll(Instant::now()) {
+            warn!("refused {} more times: {}", kept.times, kept.text);
+        }
     }
 
     fn note(&mut self, sent: Result<(), mqtt::NotSent>) {
         if let Err(error) = sent {
-            let reason = error.to_string();
+            let reason = one_line(&error.to_string(), 200);
             if self.not_sent.len() < MOST_REASONS && self.not_sent.insert(reason.clone()) {
                 warn!("not published: {reason}");
             }
@@ -658,7 +676,7 @@ impl Table {
     }
 
     fn refuse_pairing(&mut self, why: &str, stream: &str, boot: &str, out: &mut Outlets) {
-        warn!("table {}: refused: {why}", self.name);
+        out.tell_refusal(&format!("table {}: {why}", self.name));
         let text = format!("{} · pairing refused · {why}", self.name);
         let kind = AlertKind::PairingRefused;
         self.raise(PAIRING, kind, text, (stream, boot), out);
@@ -675,7 +693,7 @@ impl Table {
             warn!(
                 "table {name}: game {} was running when jadoube stopped, and its record of {plies} plies is not kept over a restart; \
                  what the broker has of it stays there until a game begins. To go on: arm, then accept_position with the side to move",
-                game.game
+                one_line(&game.game, 40)
             );
             let text = format!(
                 "{name} · restart · record of {plies} plies lost. To go on: arm, accept_position with turn."
@@ -823,8 +841,11 @@ impl Table {
         let mut refusal = None;
         while let Some((topic, reply)) = self.session.poll_reply() {
             if let Some(error) = &reply.error {
-                warn!("table {}: refused: {error}", self.name);
+                out.tell_refusal(&format!("table {}: {error}", self.name));
                 refusal = reply.error.clone();
+            }
+            if let Some(note) = &reply.note {
+                info!("table {}: {note}", self.name);
             }
             if let Some(topic) = topic {
                 out.reply(topic, &reply);
@@ -1096,7 +1117,9 @@ fn mqtt_settings(config: &Config, boot: &str) -> Result<mqtt::Settings, StartErr
             config::MqttVersion::V4 => 4,
             config::MqttVersion::V5 => 5,
         },
+        busy: orders::busy,
         ..mqtt::Settings::node(&url.host, url.port, &config.event, &config.node)
+            .with_tables(config.tables.iter().map(|table| &table.name))
     })
 }
 

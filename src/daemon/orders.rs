@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use super::mqtt::Incoming;
 use crate::command::{Arm, Command, Reply};
+use crate::outbox::Message;
+use crate::publish::Delivery;
+use crate::text::one_line;
 
 /// Payloads above this are not read.
 pub const MOST_BYTES: usize = 64 * 1024;
@@ -34,6 +37,33 @@ pub enum Order {
     },
     /// Not for us, or known already.
     Nothing,
+}
+
+/// The answer to a command for which there was no room.
+pub fn busy(prefix: &str, message: &Incoming) -> Option<Message> {
+    if message.payload.len() > MOST_BYTES || message.retain {
+        return None;
+    }
+    let command: Value = serde_json::from_slice(&message.payload).ok()?;
+    let topic = answer_topic(prefix, &command)?;
+    let reply = Reply {
+        id: id_of(&command),
+        ok: false,
+        error: Some("busy: too many commands at once; send it again".to_owned()),
+        note: None,
+    };
+    Some(answer(topic, &reply))
+}
+
+/// An answer as it goes to the broker.
+pub fn answer(topic: String, reply: &Reply) -> Message {
+    Message {
+        topic,
+        payload: serde_json::to_vec(reply).expect("text has a JSON form"),
+        retain: false,
+        qos: 1,
+        delivery: Delivery::Each,
+    }
 }
 
 /// Reads messages for the tables of one node.
@@ -95,31 +125,19 @@ impl Orders {
         // Read loosely at first: a command that is wrong elsewhere still gets its answer.
         let loose: Value = serde_json::from_str(&text).unwrap_or_default();
         let field = |name: &str| loose.get(name).and_then(Value::as_str);
-        let id = match loose.get("id") {
-            Some(Value::Number(id)) => id.to_string(),
-            Some(Value::String(id)) => id.clone(),
-            _ => String::new(),
-        };
-        let reply_to = field("reply_to").filter(|topic| self.may_answer(topic));
-        let answer = match reply_to {
-            Some(topic) => Some(topic.to_owned()),
-            // Whoever gave an id waits for an answer.
-            None if !id.is_empty() || field("reply_to").is_some() => Some(format!(
-                "{}reply/{}",
-                self.prefix,
-                client(field("by").unwrap_or_default())
-            )),
-            None => None,
-        };
+        let id = id_of(&loose);
+        let reply_to = field("reply_to").filter(|topic| may_answer(&self.prefix, topic));
+        let answer = answer_topic(&self.prefix, &loose);
         let refused = |why: String| {
             // It may quote what was sent.
-            let why = shown(&why, MOST_WHY);
+            let why = one_line(&why, MOST_WHY);
             Order::Refused {
                 reply: answer.clone().map(|topic| {
                     let reply = Reply {
                         id: shown(&id, MOST_WHY),
                         ok: false,
                         error: Some(why.clone()),
+                        note: None,
                     };
                     (topic, reply)
                 }),
@@ -174,7 +192,7 @@ impl Orders {
     }
 
     fn read_pairing(&mut self, table: String, message: &Incoming) -> Order {
-        // Every node hears the pairings of all tables.
+        // A broker may send what nobody asked for.
         if !self.tables.contains(&table) {
             return Order::Nothing;
         }
@@ -204,6 +222,7 @@ impl Orders {
                 }
             }
             Err(error) => {
+                let error = one_line(&error, MOST_WHY);
                 let why = format!("core/table/{table} is no pairing: {error}");
                 let mut kept = message.payload.clone();
                 kept.truncate(MOST_BYTES + 1);
@@ -212,16 +231,39 @@ impl Orders {
             }
         }
     }
+}
 
-    /// Whether an answer may go to this topic.
-    fn may_answer(&self, topic: &str) -> bool {
-        topic
-            .strip_prefix(&self.prefix)
-            .and_then(|below| below.strip_prefix("reply/"))
-            .is_some_and(|client| {
-                !client.is_empty() && client.len() <= 200 && !client.contains(['+', '#', '\0'])
-            })
+fn id_of(command: &Value) -> String {
+    match command.get("id") {
+        Some(Value::Number(id)) => id.to_string(),
+        Some(Value::String(id)) => id.clone(),
+        _ => String::new(),
     }
+}
+
+/// Where the answer to a command goes, if anywhere.
+fn answer_topic(prefix: &str, command: &Value) -> Option<String> {
+    let field = |name: &str| command.get(name).and_then(Value::as_str);
+    match field("reply_to") {
+        Some(topic) if may_answer(prefix, topic) => Some(topic.to_owned()),
+        // Whoever gave an id waits for an answer.
+        None if id_of(command).is_empty() => None,
+        _ => {
+            let client = client(field("by").unwrap_or_default());
+            Some(format!("{prefix}reply/{client}"))
+        }
+    }
+}
+
+/// Whether an answer may go to this topic.
+fn may_answer(prefix: &str, topic: &str) -> bool {
+    topic
+        .strip_prefix(prefix)
+        .and_then(|below| below.strip_prefix("reply/"))
+        .is_some_and(|client| {
+            let is_strange = |c: char| matches!(c, '+' | '#') || c.is_control();
+            !client.is_empty() && client.len() <= 200 && !client.contains(is_strange)
+        })
 }
 
 /// The last level of the reply's topic for a sender who names none: `arbiter:anna` is answered under `arbiter-anna`.
@@ -248,7 +290,7 @@ fn shown(text: &str, most: usize) -> String {
 
 /// Characters of a name from outside that are quoted, and of a whole refusal.
 const MOST_SHOWN: usize = 60;
-const MOST_WHY: usize = 300;
+const MOST_WHY: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -341,6 +383,10 @@ mod tests {
             assert_eq!((reply.id.as_str(), reply.ok), ("1", false));
             assert!(reply.error.unwrap().contains(what));
         }
+        let forged = r#"{"id":"1","table":"12","args":{"x\n2027 ERROR y":1}}"#;
+        let (why, reply) = refusal(orders.read(&message("cmd/pi07/takeback", forged)));
+        assert!(!why.contains('\n'), "{why}");
+        assert!(!reply.unwrap().1.error.unwrap().contains('\n'));
         let retained = Incoming {
             retain: true,
             ..message("cmd/pi07/takeback", r#"{"id":"1","table":"12"}"#)
@@ -366,6 +412,21 @@ mod tests {
         };
         let (why, reply) = refusal(orders.read(&latin));
         assert!(why.contains("not UTF-8") && reply.is_some(), "{why}");
+    }
+
+    #[test]
+    fn who_finds_no_room_is_told_so_where_he_waits_for_it() {
+        let ask = |text: &str| busy("jadoube/v1/open/", &message("cmd/pi07/press", text));
+        let reply = ask(r#"{"id":"7","by":"ui"}"#).unwrap();
+        assert_eq!(reply.topic, "jadoube/v1/open/reply/ui");
+        let read: Reply = serde_json::from_slice(&reply.payload).unwrap();
+        assert_eq!((read.id.as_str(), read.ok), ("7", false));
+        assert!(read.error.unwrap().contains("send it again"));
+        for nobody in ["{}", "", "[]", r#"{"by":"ui"}"#] {
+            assert_eq!(ask(nobody), None, "{nobody}");
+        }
+        let elsewhere = ask(r#"{"reply_to":"jadoube/v1/open/reply/a\nb"}"#).unwrap();
+        assert_eq!(elsewhere.topic, "jadoube/v1/open/reply/anyone");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::publish::{
     self, Ack, CloseReason, CompletedBy, CorrectionReason, Doubt, EventKind, MoveState, ResultBy,
     ResultState,
 };
+use crate::text::one_line;
 use shakmaty::Color;
 
 /// How many commands are remembered, so that one that comes twice is carried out once.
@@ -22,6 +23,8 @@ pub(super) struct Done {
     by: Option<String>,
     verb: Verb,
 }
+/// 99:59:59 and its tenths.
+const MOST_CLOCK_MS: u64 = 359_999_999;
 
 /// A refusal in words: what is wrong, and where it helps, what to do.
 type Outcome = Result<(), String>;
@@ -33,7 +36,9 @@ impl Table {
         let reply = Reply {
             id: command.id.clone(),
             ok: outcome.is_ok(),
-            error: outcome.err(),
+            // It may quote what was sent.
+            error: outcome.err().map(|error| one_line(&error, 200)),
+            note: self.note.take(),
         };
         self.replies.push_back((command.reply_to.clone(), reply));
     }
@@ -199,7 +204,7 @@ impl Table {
             Verb::Ack(ack) => {
                 let at = self.wall(self.now);
                 let Some(open) = self.alerts.get_mut(&ack.alert) else {
-                    return Err(format!("no alert {} is open", ack.alert));
+                    return Err(format!("no alert {:?} is open", ack.alert));
                 };
                 open.body.ack = Some(Ack {
                     by: by.map(str::to_owned),
@@ -214,7 +219,7 @@ impl Table {
             }
             Verb::Dismiss(dismiss) => {
                 let Some(open) = self.alerts.get(&dismiss.alert) else {
-                    return Err(format!("no alert {} is open", dismiss.alert));
+                    return Err(format!("no alert {:?} is open", dismiss.alert));
                 };
                 self.close_alert(open.source, CloseReason::Dismissed);
                 Ok(())
@@ -298,9 +303,15 @@ impl Table {
             self.changed();
             return Ok(());
         }
+        // Players who sat down before anybody had told who they are.
+        let names_it = is_named(arm)
+            && !is_named(&game.arm)
+            && arm.fen == game.arm.fen
+            && (arm.game.is_none() || game.arm.game.is_none());
         if game.armed
             && game.ended_at.is_none()
             && (same_game
+                || names_it
                 || (!running && arm.fen == game.arm.fen)
                 || (arm.adopt && game.arm.game.is_none()))
         {
@@ -314,6 +325,7 @@ impl Table {
         }
         if running {
             // It waits for this game to end, or for the array.
+            self.note = Some("a game is under way; the pairing is kept for the next game".into());
             self.next = Some(arm.clone());
             return Ok(());
         }
@@ -331,6 +343,13 @@ impl Table {
     ) -> Outcome {
         if self.settings.clock == crate::trace::ClockKind::None {
             return Err("this table is played without a clock".into());
+        }
+        if let Some(ms) = [clk, white, black].into_iter().flatten().max()
+            && ms > MOST_CLOCK_MS
+        {
+            return Err(format!(
+                "a clock that shows {ms} ms is none: white_ms and black_ms are at most {MOST_CLOCK_MS}, which is 99:59:59"
+            ));
         }
         self.playing()?;
         if self.game.as_ref().is_some_and(|game| !game.ready) {
@@ -577,6 +596,15 @@ impl Table {
         self.publish_record();
         self.publish_archive();
     }
+}
+
+/// Whether a pairing names a player.
+fn is_named(arm: &crate::command::Arm) -> bool {
+    let players = [&arm.white, &arm.black];
+    players
+        .into_iter()
+        .flatten()
+        .any(|player| player.name.is_some())
 }
 
 fn check_kings(board: &shakmaty::Board) -> Outcome {

@@ -31,7 +31,7 @@ pub enum What {
     Command(Box<Command>),
     /// A pairing stands whose game was played before the first entry.
     Paired,
-    /// The link is up, down, or open and silent.
+    /// The link is up, down, open and silent, or open to something that is no board.
     Link(LinkState),
     /// What the board says of itself.
     Serial(String),
@@ -45,6 +45,7 @@ pub enum LinkState {
     Up,
     Down,
     Silent,
+    Fault,
 }
 
 /// Contents of a square as one character: a FEN letter, `.` empty, `x` something, `1` White or `2` Black for a side, `=`, `+`, `-` for tokens.

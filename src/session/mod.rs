@@ -161,6 +161,8 @@ struct Table {
     alerts: BTreeMap<String, alerts::Open>,
     alerts_made: u32,
     commands_done: VecDeque<commands::Done>,
+    /// What the answer to the command under way says besides.
+    note: Option<String>,
     told_clock: Option<publish::Clock>,
     told_position: Option<publish::Position>,
     told_status: Option<publish::BoardStatus>,
@@ -212,7 +214,13 @@ impl Session {
     /// The port is open, and the board will be asked what it is.
     pub fn handle_opened(&mut self, now: Millis) {
         self.driver.handle_opened(now);
-        self.enter(now, What::Link(LinkState::Up));
+        if self.table.settings.watch == Watch::Ignore {
+            self.enter(now, What::Link(LinkState::Up));
+        } else {
+            // Whether a board is there, it has to say itself.
+            self.table.run_until(now);
+            self.pass_on(now);
+        }
     }
 
     /// The port is gone.
@@ -226,13 +234,18 @@ impl Session {
         let mut readings = Vec::new();
         self.driver
             .handle_bytes(now, bytes, |reading| readings.push(reading));
-        if self.table.link != Link::Ok && !readings.is_empty() {
+        let is_board = |reading: &Reading| {
+            self.table.settings.watch == Watch::Ignore
+                || !matches!(reading, Reading::Skipped { .. })
+        };
+        if self.table.link != Link::Ok && readings.iter().any(is_board) {
             self.enter(now, What::Link(LinkState::Up));
         }
         for reading in readings {
             self.handle_reading(now, reading);
         }
         self.table.skipped_bytes = self.driver.skipped_bytes();
+        self.table.publish_skipped();
         self.pass_on(now);
     }
 
@@ -257,7 +270,10 @@ impl Session {
     pub fn handle_timeout(&mut self, now: Millis) {
         self.table.run_until(now);
         self.driver.handle_timeout(now);
-        if self.driver.is_silent() && self.table.link == Link::Ok {
+        if self.driver.is_foreign() && self.table.link != Link::Fault {
+            self.enter(now, What::Link(LinkState::Fault));
+        }
+        if self.driver.is_silent() && !matches!(self.table.link, Link::Silent | Link::Fault) {
             self.enter(now, What::Link(LinkState::Silent));
         }
         self.pass_on(now);
@@ -423,6 +439,7 @@ impl Table {
             alerts: BTreeMap::new(),
             alerts_made: 0,
             commands_done: VecDeque::new(),
+            note: None,
             told_clock: None,
             told_position: None,
             told_status: None,
@@ -556,6 +573,7 @@ impl Table {
             LinkState::Up => Link::Ok,
             LinkState::Down => Link::Missing,
             LinkState::Silent => Link::Silent,
+            LinkState::Fault => Link::Fault,
         };
         if before != self.link {
             self.tell_link();
@@ -658,5 +676,113 @@ fn context<'a>(
         unstarted: clock.is_attached() && !game.has_clock,
         can_dump: settings.watch == Watch::Judge,
         time_trouble: clock.is_running() && clock.to_move().is_some_and(short),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::{BoardStatus, Body, Topic};
+
+    /// A table with a game that is armed.
+    fn session(watch: Watch) -> Session {
+        let settings = Settings {
+            armed: Some(Arm::default()),
+            watch,
+            ..Settings::new("12")
+        };
+        Session::new(settings, 0)
+    }
+
+    fn ask(session: &mut Session, verb: &str, args: &str) -> Reply {
+        let text = format!(r#"{{"args":{args}}}"#);
+        let command = Command::parse(&text, Some(verb)).expect(&text);
+        session.handle_command(session.table.now, command);
+        session.poll_reply().expect("each command is answered").1
+    }
+
+    fn white(session: &Session) -> Option<&str> {
+        let game = session.table.game.as_ref()?;
+        game.arm.white.as_ref()?.name.as_deref()
+    }
+
+    #[test]
+    fn names_that_come_late_are_those_of_the_game_and_others_wait() {
+        let mut session = session(Watch::Ignore);
+        assert!(ask(&mut session, "play", r#"{"move":"e4"}"#).ok);
+        let id = session.table.game.as_ref().unwrap().id.clone();
+        let anna = ask(
+            &mut session,
+            "arm",
+            r#"{"game":"r3-12","white":{"name":"Anna"}}"#,
+        );
+        assert_eq!((anna.ok, anna.note), (true, None));
+        assert_eq!(white(&session), Some("Anna"));
+        assert_eq!(session.table.game.as_ref().unwrap().id, id);
+        let berta = ask(
+            &mut session,
+            "arm",
+            r#"{"game":"r4-12","white":{"name":"Berta"}}"#,
+        );
+        assert!(berta.ok && berta.note.unwrap().contains("kept for the next game"));
+        assert_eq!(white(&session), Some("Anna"));
+    }
+
+    #[test]
+    fn no_clock_shows_more_than_it_can() {
+        let mut session = session(Watch::Ignore);
+        for ms in [360_000_000, u64::MAX] {
+            let args = format!(r#"{{"side":"black","white_ms":{ms}}}"#);
+            let reply = ask(&mut session, "press", &args);
+            assert!(reply.error.unwrap().contains("99:59:59"), "{args}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_one_short_line() {
+        let mut session = session(Watch::Ignore);
+        let long = "x".repeat(1000);
+        for alert in ["a\\n2027-04-02 ERROR b", &long] {
+            let reply = ask(&mut session, "ack", &format!(r#"{{"alert":"{alert}"}}"#));
+            let error = reply.error.unwrap();
+            assert!(error.len() < 220 && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_board_is_not_reported_as_one() {
+        let mut session = session(Watch::Judge);
+        session.handle_opened(0);
+        let mut told: Vec<BoardStatus> = Vec::new();
+        let mut hear = |session: &mut Session, now: Millis, bytes: &[u8]| {
+            session.handle_timeout(now);
+            session.handle_bytes(now, bytes);
+            while let Some(publication) = session.poll_publication() {
+                if let (Topic::BoardStatus { .. }, Body::Json(text)) =
+                    (publication.topic, publication.body)
+                {
+                    told.push(serde_json::from_str(&text).unwrap());
+                }
+            }
+            told.last().cloned()
+        };
+        for now in (0..20_000).step_by(100) {
+            let status = hear(&mut session, now, b"$GPGGA,123519\r\n");
+            assert!(
+                status.is_none_or(|status| status.status != Link::Ok),
+                "{now}"
+            );
+        }
+        let status = hear(&mut session, 20_000, b"$").unwrap();
+        assert_eq!(status.status, Link::Fault);
+        assert!(status.skipped_bytes > 1_000, "{status:?}");
+        let alert = session.table.alerts.values().next().unwrap();
+        assert!(alert.body.text.contains("speaks no DGT"), "{alert:?}");
+
+        hear(&mut session, 21_000, &[0x93, 0, 5, 1, 7]);
+        let status = hear(&mut session, 21_100, &[0x93, 0, 5, 1, 7]).unwrap();
+        assert_eq!(status.status, Link::Ok);
+        assert!(session.table.alerts.is_empty());
+        assert!(told.len() < 20, "{}", told.len());
     }
 }

@@ -361,6 +361,18 @@ impl Table {
         }
     }
 
+    /// The count of unreadable bytes, each time that it has doubled. In a trace it is told at the end.
+    pub(super) fn publish_skipped(&mut self) {
+        let told = self.told_status.as_ref();
+        let told = told.map_or(0, |status| status.skipped_bytes);
+        if self.settings.watch == Watch::Judge
+            && self.skipped_bytes.checked_ilog2() > told.checked_ilog2()
+        {
+            self.told_status = None;
+            self.publish_status();
+        }
+    }
+
     fn status_payload(&self) -> BoardStatus {
         BoardStatus {
             envelope: self.envelope(),

@@ -1355,6 +1355,10 @@ impl Table {
                         AlertKind::BoardSilent,
                         "the board does not answer. Look at its cable and power.",
                     ),
+                    Link::Fault => (
+                        AlertKind::BoardMissing,
+                        "what is on this port speaks no DGT. Look at what is plugged in.",
+                    ),
                     _ => (
                         AlertKind::BoardMissing,
                         "the board is gone. Look at its cable and power.",

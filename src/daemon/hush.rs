@@ -1,0 +1,124 @@
+//! Log lines that somebody outside can cause as often as he likes: each reason once a minute, the rest counted.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Knows what was said lately.
+#[derive(Debug, Default)]
+pub struct Hush {
+    said: BTreeMap<String, Said>,
+}
+
+#[derive(Debug)]
+struct Said {
+    at: Instant,
+    text: String,
+    more: u64,
+}
+
+/// What was kept quiet for a minute.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// As it was said the first time.
+    pub text: String,
+    pub times: u64,
+}
+
+impl Hush {
+    /// Whether this line is to be said. Lines that differ only in numbers and in what they quote count as one.
+    pub fn may_say(&mut self, text: &str, now: Instant) -> bool {
+        let mut reason = reason(text);
+        if self.said.len() >= MOST_REASONS && !self.said.contains_key(&reason) {
+            reason = String::new();
+        }
+        if let Some(said) = self.said.get_mut(&reason)
+            && (said.more > 0 || now < said.at + EVERY)
+        {
+            said.more += 1;
+            return false;
+        }
+        let text = text.to_owned();
+        let said = Said {
+            at: now,
+            text,
+            more: 0,
+        };
+        self.said.insert(reason, said);
+        true
+    }
+
+    /// What is to be said now of lines that were not; to be asked now and then.
+    pub fn poll(&mut self, now: Instant) -> Vec<Kept> {
+        let mut kept = Vec::new();
+        self.said.retain(|_, said| {
+            if now < said.at + EVERY {
+                return true;
+            }
+            if said.more == 0 {
+                return false;
+            }
+            kept.push(Kept {
+                text: said.text.clone(),
+                times: std::mem::take(&mut said.more),
+            });
+            said.at = now;
+            true
+        });
+        kept
+    }
+}
+
+const EVERY: Duration = Duration::from_secs(60);
+/// Further ones are counted as one.
+const MOST_REASONS: usize = 32;
+
+fn reason(text: &str) -> String {
+    let mut quote = None;
+    let mut kept = String::new();
+    for c in text.chars().take(200) {
+        match quote {
+            Some(end) if c == end => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '`') => quote = Some(c),
+            None if c.is_ascii_digit() => {}
+            None => kept.push(c),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_said_once_a_minute_and_then_counted() {
+        let mut hush = Hush::default();
+        let start = Instant::now();
+        let at = |s| start + Duration::from_secs(s);
+        assert!(hush.may_say("no alert \"a1\" is open, ply 7", at(0)));
+        assert!(!hush.may_say("no alert \"a2\" is open, ply 8", at(1)));
+        assert!(hush.may_say("unknown verb \"x\"", at(2)));
+        assert!(!hush.may_say("no alert \"a1\" is open, ply 7", at(59)));
+        assert_eq!(hush.poll(at(59)), []);
+        let kept = Kept {
+            text: "no alert \"a1\" is open, ply 7".into(),
+            times: 2,
+        };
+        assert_eq!(hush.poll(at(70)), [kept]);
+        assert!(!hush.may_say("no alert \"a1\" is open, ply 7", at(80)));
+        assert!(hush.may_say("unknown verb \"y\"", at(80)));
+        assert_eq!(hush.poll(at(200)).len(), 1);
+        assert_eq!(hush.poll(at(300)), []);
+        assert!(hush.said.is_empty());
+    }
+
+    #[test]
+    fn so_many_reasons_are_too_many() {
+        let mut hush = Hush::default();
+        let now = Instant::now();
+        let letters = |n: u32| char::from_u32(0x4e00 + n).unwrap().to_string();
+        let said = (0..1000).filter(|n| hush.may_say(&letters(*n), now));
+        assert_eq!(said.count(), MOST_REASONS + 1);
+    }
+}
