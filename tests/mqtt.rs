@@ -657,7 +657,7 @@ async fn a_second_daemon_as_the_same_node_is_found_out() {
         };
         tokio::time::timeout(PATIENCE, found)
             .await
-            .expect("found out");
+            .unwrap_or_else(|_| panic!("not found out: {ids:?}"));
         for twin in twins {
             twin.mqtt.shutdown(Duration::from_secs(1)).await;
         }

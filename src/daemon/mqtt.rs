@@ -943,11 +943,7 @@ impl Driver {
     /// A retained message under a topic that is this node's. With every broker that knows MQTT 5 it is from somebody else; one that
     /// sends us our own must not make us answer ourselves for ever.
     fn handle_own(&mut self, topic: String, payload: &[u8]) -> Step {
-        let on_the_way = self.outbox.holds(&topic)
-            || self.again.contains(&topic)
-            || self.handed.iter().any(|ticket| ticket.is_of(&topic))
-            || self.in_flight.iter().any(|(_, of)| of.is_of(&topic));
-        if on_the_way || self.ending != Ending::No {
+        if self.is_on_the_way(&topic) || self.ending != Ending::No {
             // What we say comes after it.
             return Step::Go;
         }
@@ -984,6 +980,14 @@ impl Driver {
         Step::Mend
     }
 
+    /// Whether a message of ours on this topic waits, or is not acknowledged yet.
+    fn is_on_the_way(&self, topic: &str) -> bool {
+        self.outbox.holds(topic)
+            || self.again.iter().any(|of| of == topic)
+            || self.handed.iter().any(|ticket| ticket.is_of(topic))
+            || self.in_flight.iter().any(|(_, of)| of.is_of(topic))
+    }
+
     /// Whether this status says that another daemon is up as this node; the first time that is told.
     fn is_of_twin(&mut self, payload: &[u8], is_retained: bool) -> bool {
         let Ok(status) = serde_json::from_slice::<NodeStatus>(payload) else {
@@ -993,8 +997,13 @@ impl Driver {
         // another machine has an id of its own, and the broker lets both be. What is retained may be of an earlier run, the
         // first time; what comes later is not.
         let is_online = status.status == Online::Online;
+        // Once our own greeting is acknowledged, whatever else comes was said after it, kept or not.
+        let is_greeted = self
+            .status_topic
+            .as_ref()
+            .is_some_and(|topic| !self.is_on_the_way(topic));
         let is_later = match is_retained {
-            true => self.is_back,
+            true => self.is_back || (is_online && is_greeted),
             false => is_online,
         };
         let is_other = status.boot != self.settings.boot;
