@@ -2,10 +2,10 @@
 //!
 //! A dump and single updates end as the same thing here. What is legal is not known in this module.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 use std::fmt;
-
-use crate::publish::Orientation;
 
 pub mod driver;
 
@@ -86,6 +86,23 @@ impl fmt::Display for Contents {
             Contents::Token(token) => write!(f, "token {}", token.result()),
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Orientation {
+    Normal,
+    Rotated,
+}
+
+/// How the board stands: found from the array, or told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OrientationSetting {
+    #[default]
+    Auto,
+    Normal,
+    Rotated,
 }
 
 /// All 64 squares as last read. A square that was never read agrees with everything.

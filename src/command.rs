@@ -10,6 +10,9 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::board::OrientationSetting;
+use crate::laws::Side;
+
 /// A command as it travels: who asks, until when it holds, and the verb with its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Command {
@@ -42,14 +45,6 @@ pub struct Command {
     pub reply_to: Option<String>,
     #[serde(flatten)]
     pub verb: Verb,
-}
-
-/// One side of a game.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    White,
-    Black,
 }
 
 /// What is asked for, with its arguments.
@@ -244,16 +239,6 @@ pub struct ResultArgs {
 #[serde(deny_unknown_fields)]
 pub struct OrientationArgs {
     pub orientation: OrientationSetting,
-}
-
-/// How the board stands: found from the array, or told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OrientationSetting {
-    #[default]
-    Auto,
-    Normal,
-    Rotated,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
 use crate::Millis;
+use crate::board::OrientationSetting;
 use crate::clock::control::TimeControl;
-use crate::command::OrientationSetting;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::trace::{Arming, ClockSide, Family};
 

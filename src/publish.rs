@@ -6,7 +6,15 @@
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
-pub use crate::command::{Player, Reply, Side};
+// Words of the payloads that belong to the layers they come from.
+pub use crate::board::Orientation;
+pub use crate::clock::{ClockSource, Flag, Running};
+pub use crate::command::{Player, Reply};
+pub use crate::game::{
+    CompletedBy, CorrectionReason, Doubt, MoveState, Phase, ResultBy, ResultState,
+};
+pub use crate::laws::Side;
+pub use crate::laws::illegal::IllegalReason;
 
 /// Version of all payloads here.
 pub const VERSION: u32 = 1;
@@ -225,13 +233,6 @@ pub enum Link {
     Fault,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Orientation {
-    Normal,
-    Rotated,
-}
-
 /// Whether the game can begin, and what is lacking.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ready {
@@ -289,36 +290,6 @@ pub struct Clock {
     pub stale: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Running {
-    White,
-    Black,
-    #[default]
-    None,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Flag {
-    White,
-    Black,
-    Both,
-    #[default]
-    None,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ClockSource {
-    /// A clock on the board's cable.
-    Dgt,
-    /// Told by commands.
-    External,
-    #[default]
-    None,
-}
-
 /// `…/{table}/game`: the whole record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Game {
@@ -356,33 +327,6 @@ pub struct Game {
     pub in_sync: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    #[default]
-    Setup,
-    Ready,
-    Playing,
-    Paused,
-    Ended,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ResultBy {
-    Kings,
-    Board,
-    Arbiter,
-    Import,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ResultState {
-    Proposed,
-    Set,
-}
-
 /// One ply of the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Move {
@@ -400,31 +344,6 @@ pub struct Move {
     /// With doubt: each a whole line of UCI moves separated by spaces, from this ply on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum MoveState {
-    Provisional,
-    Final,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CompletedBy {
-    Press,
-    Reply,
-    End,
-    Quiet,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Doubt {
-    Ambiguous,
-    PromotionUnseen,
-    Gap,
-    IllegalAccepted,
 }
 
 /// `…/{table}/event`: one thing that happened.
@@ -550,24 +469,6 @@ impl EventKind {
             EventKind::Command { .. } => "command",
         }
     }
-}
-
-/// Why plies that were published are no longer in the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CorrectionReason {
-    /// The same man went on to another square, or castling was completed.
-    MovedOn,
-    /// The move was taken back on the board.
-    TakenBack,
-    /// The first moves fell away when the array was set up again.
-    SetUpAgain,
-    /// King moves that were the result sign.
-    ResultSign,
-    /// The placement reads differently by now.
-    Reread,
-    /// By command.
-    Command,
 }
 
 /// `…/alert/{audience}/{id}`
@@ -742,26 +643,6 @@ pub enum CloseReason {
     Dismissed,
     Ended,
     Superseded,
-}
-
-/// Why the Laws do not know a move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IllegalReason {
-    PieceCannotMoveSo,
-    PathBlocked,
-    OwnKingInCheck,
-    CastlingRightLost,
-    CastlingThroughCheck,
-    CastlingBlocked,
-    NoEnPassant,
-    OwnPieceCaptured,
-    KingCaptured,
-    WrongColourPromotion,
-    PawnOnLastRank,
-    NotYourTurn,
-    PiecesSwapped,
-    Other,
 }
 
 /// The schemas of all payloads, by file name.

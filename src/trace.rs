@@ -30,8 +30,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::Millis;
+use crate::board::OrientationSetting;
 use crate::clock::control::TimeControl;
-use crate::command::OrientationSetting;
 use crate::laws::ruleset::{Ruleset, Variant};
 
 /// The version of the format that is read and written.

@@ -4,7 +4,8 @@
 //! here is what the last reading said, extrapolated by nothing: times between readings are for whoever looks.
 
 use crate::Millis;
-use crate::publish::Side;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
 pub mod control;
@@ -44,6 +45,36 @@ pub enum Reading {
         running: bool,
         to_move: Wing,
     },
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Running {
+    White,
+    Black,
+    #[default]
+    None,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Flag {
+    White,
+    Black,
+    Both,
+    #[default]
+    None,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockSource {
+    /// A clock on the board's cable.
+    Dgt,
+    /// Told by commands.
+    External,
+    #[default]
+    None,
 }
 
 /// What a reading means.
@@ -212,21 +243,6 @@ pub fn side_of(wing: Wing, white: Wing) -> Color {
         Color::White
     } else {
         Color::Black
-    }
-}
-
-impl From<Color> for Side {
-    fn from(color: Color) -> Side {
-        color.fold_wb(Side::White, Side::Black)
-    }
-}
-
-impl From<Side> for Color {
-    fn from(side: Side) -> Color {
-        match side {
-            Side::White => Color::White,
-            Side::Black => Color::Black,
-        }
     }
 }
 

@@ -5,10 +5,81 @@
 
 use crate::Millis;
 use crate::laws::position::Position;
-use crate::publish::{CompletedBy, Doubt, MoveState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shakmaty::{Color, Move};
 
 pub mod pgn;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MoveState {
+    Provisional,
+    Final,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompletedBy {
+    Press,
+    Reply,
+    End,
+    Quiet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    Ambiguous,
+    PromotionUnseen,
+    Gap,
+    IllegalAccepted,
+}
+
+/// Why plies that were published are no longer in the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CorrectionReason {
+    /// The same man went on to another square, or castling was completed.
+    MovedOn,
+    /// The move was taken back on the board.
+    TakenBack,
+    /// The first moves fell away when the array was set up again.
+    SetUpAgain,
+    /// King moves that were the result sign.
+    ResultSign,
+    /// The placement reads differently by now.
+    Reread,
+    /// By command.
+    Command,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    #[default]
+    Setup,
+    Ready,
+    Playing,
+    Paused,
+    Ended,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultBy {
+    Kings,
+    Board,
+    Arbiter,
+    Import,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultState {
+    Proposed,
+    Set,
+}
 
 /// A ply of the line.
 #[derive(Debug, Clone, PartialEq)]

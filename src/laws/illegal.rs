@@ -1,8 +1,29 @@
 //! What a player tried, read off two placements, and why the Laws do not know it (Article 3, 7.5.1, 7.5.2).
 
 use super::position::Position;
-use crate::publish::IllegalReason;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Move, Piece, Role, Square, attacks};
+
+/// Why the Laws do not know a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IllegalReason {
+    PieceCannotMoveSo,
+    PathBlocked,
+    OwnKingInCheck,
+    CastlingRightLost,
+    CastlingThroughCheck,
+    CastlingBlocked,
+    NoEnPassant,
+    OwnPieceCaptured,
+    KingCaptured,
+    WrongColourPromotion,
+    PawnOnLastRank,
+    NotYourTurn,
+    PiecesSwapped,
+    Other,
+}
 
 /// One deed of one player that no legal move explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

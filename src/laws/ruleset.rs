@@ -1,4 +1,4 @@
-//! The editions of the Laws by name, and where each says what an alert rests on.
+//! The editions of the Laws by name, and where each says what a judgement rests on.
 //!
 //! No other module names an edition or an article: what differs between editions is a line of a table here.
 
@@ -6,8 +6,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
-
-use crate::publish::AlertKind;
 
 /// An edition of the Laws of Chess, by the year in which it came into force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +42,19 @@ pub struct Rules {
     pub supervised: bool,
 }
 
+/// What an article is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Matter {
+    IllegalMove,
+    OutOfTurn,
+    Displaced,
+    CastlingUnfinished,
+    PromotionUnfinished,
+    PressWithoutMove,
+    SetupWrong,
+    Flag,
+}
+
 impl Ruleset {
     pub const ALL: [Ruleset; 8] = [
         Ruleset::Fide1997,
@@ -69,10 +80,10 @@ impl Ruleset {
         }
     }
 
-    /// The article of the Laws proper that an alert rests on. None if this edition has none, or none is known to us: a wrong one
+    /// The article of the Laws proper on this. None if this edition has none, or none is known to us: a wrong one
     /// would be worse.
-    pub fn article(self, kind: AlertKind) -> Option<&'static str> {
-        let (_, articles) = ARTICLES.iter().find(|(of, _)| *of == kind)?;
+    pub fn article(self, matter: Matter) -> Option<&'static str> {
+        let (_, articles) = ARTICLES.iter().find(|(of, _)| *of == matter)?;
         articles[self as usize]
     }
 }
@@ -88,19 +99,19 @@ impl Variant {
 }
 
 impl Rules {
-    /// The article that an alert rests on: that of the rapid or blitz annex where it has its own and nobody supervises, else that
+    /// The article on this: that of the rapid or blitz annex where it has its own and nobody supervises, else that
     /// of the Laws proper.
-    pub fn article(&self, kind: AlertKind) -> Option<&'static str> {
+    pub fn article(&self, matter: Matter) -> Option<&'static str> {
         if !self.follows_annex() {
-            return self.ruleset.article(kind);
+            return self.ruleset.article(matter);
         }
         ANNEXES
             .iter()
             .find(|(ruleset, variant, of, _)| {
-                (*ruleset, *variant, *of) == (self.ruleset, self.variant, kind)
+                (*ruleset, *variant, *of) == (self.ruleset, self.variant, matter)
             })
             .map(|(.., article)| *article)
-            .or_else(|| self.ruleset.article(kind))
+            .or_else(|| self.ruleset.article(matter))
     }
 
     /// Whether what the annexes say of rapid and blitz holds. Before 2009 they knew no supervision.
@@ -185,48 +196,48 @@ type Articles = [Option<&'static str>; Ruleset::ALL.len()];
 /// 1997, 2001 and 2009 follow the texts; so does 2023. Those of 2005, 2014 and 2018 are known from later quotations: 2005 numbers as
 /// 2001 does, 2014 as 2018 but with letters. Where 1997 and 2009 number alike, what lies between is taken to do so too.
 #[rustfmt::skip]
-const ARTICLES: [(AlertKind, Articles); 8] = [
+const ARTICLES: [(Matter, Articles); 8] = [
     //                              1997                1997-ch             2001          2005          2009          2014          2018           2023
     // The position before is put back.
-    (AlertKind::IllegalMove,        [Some("7.4"),        Some("7.4"),        Some("7.4a"), Some("7.4a"), Some("7.4a"), Some("7.5a"), Some("7.5.1"), Some("7.5.1")]),
+    (Matter::IllegalMove,        [Some("7.4"),        Some("7.4"),        Some("7.4a"), Some("7.4a"), Some("7.4a"), Some("7.5a"), Some("7.5.1"), Some("7.5.1")]),
     // The players move in turn.
-    (AlertKind::OutOfTurn,          [Some("1.1"),        Some("1.1"),        Some("1.1"),  Some("1.1"),  Some("1.1"),  Some("1.1"),  Some("1.2"),   Some("1.2")]),
+    (Matter::OutOfTurn,          [Some("1.1"),        Some("1.1"),        Some("1.1"),  Some("1.1"),  Some("1.1"),  Some("1.1"),  Some("1.2"),   Some("1.2")]),
     // Who displaces men puts them back in his own time.
-    (AlertKind::Displaced,          [Some("7.3"),        Some("7.3"),        Some("7.3"),  Some("7.3"),  Some("7.3"),  Some("7.4"),  Some("7.4"),   Some("7.4")]),
+    (Matter::Displaced,          [Some("7.3"),        Some("7.3"),        Some("7.3"),  Some("7.3"),  Some("7.3"),  Some("7.4"),  Some("7.4"),   Some("7.4")]),
     // Castling is one move of king and rook.
-    (AlertKind::CastlingUnfinished, [Some("3.5a"),       Some("3.5a"),       None,         None,         Some("3.8"),  Some("3.8"),  Some("3.8"),   Some("3.8")]),
+    (Matter::CastlingUnfinished, [Some("3.5a"),       Some("3.5a"),       None,         None,         Some("3.8"),  Some("3.8"),  Some("3.8"),   Some("3.8")]),
     // The pawn is exchanged as part of the move; since 2005 a press with the pawn still there is an illegal move.
-    (AlertKind::PromotionUnfinished,[Some("3.4e"),       Some("3.4e"),       None,         Some("7.4a"), Some("7.4a"), Some("7.5a"), Some("7.5.2"), Some("7.5.2")]),
+    (Matter::PromotionUnfinished,[Some("3.4e"),       Some("3.4e"),       None,         Some("7.4a"), Some("7.4a"), Some("7.5a"), Some("7.5.2"), Some("7.5.2")]),
     // Only since 2018 more than something to note.
-    (AlertKind::PressWithoutMove,   [None,               None,               None,         None,         None,         None,         Some("7.5.3"), Some("7.5.3")]),
+    (Matter::PressWithoutMove,   [None,               None,               None,         None,         None,         None,         Some("7.5.3"), Some("7.5.3")]),
     // The initial position.
-    (AlertKind::SetupWrong,         [Some("2.3"),        Some("2.3"),        Some("2.3"),  Some("2.3"),  Some("2.3"),  Some("2.3"),  Some("2.3"),   Some("2.3")]),
+    (Matter::SetupWrong,         [Some("2.3"),        Some("2.3"),        Some("2.3"),  Some("2.3"),  Some("2.3"),  Some("2.3"),  Some("2.3"),   Some("2.3")]),
     // After a flag fall it is checked at once whether the moves are completed.
-    (AlertKind::Flag,               [Some("6.3"),        Some("6.3"),        Some("6.3"),  Some("6.3"),  Some("6.3"),  Some("6.4"),  Some("6.4"),   Some("6.4")]),
+    (Matter::Flag,               [Some("6.3"),        Some("6.3"),        Some("6.3"),  Some("6.3"),  Some("6.3"),  Some("6.4"),  Some("6.4"),   Some("6.4")]),
 ];
 
 /// Where rapid and blitz have an article of their own; what is not here follows the Laws proper.
 #[rustfmt::skip]
-const ANNEXES: [(Ruleset, Variant, AlertKind, &str); 15] = [
+const ANNEXES: [(Ruleset, Variant, Matter, &str); 15] = [
     // The opponent may claim the win before he moves; afterwards the illegal move stands.
-    (Ruleset::Fide1997,   Variant::Blitz, AlertKind::IllegalMove,         "C.3"),
-    (Ruleset::Fide1997Ch, Variant::Blitz, AlertKind::IllegalMove,         "C.3"),
-    (Ruleset::Fide2009,   Variant::Blitz, AlertKind::IllegalMove,         "B.3c"),
+    (Ruleset::Fide1997,   Variant::Blitz, Matter::IllegalMove,         "C.3"),
+    (Ruleset::Fide1997Ch, Variant::Blitz, Matter::IllegalMove,         "C.3"),
+    (Ruleset::Fide2009,   Variant::Blitz, Matter::IllegalMove,         "B.3c"),
     // A flag has fallen when a player claims it.
-    (Ruleset::Fide1997,   Variant::Rapid, AlertKind::Flag,                "B.6"),
-    (Ruleset::Fide1997,   Variant::Blitz, AlertKind::Flag,                "B.6"),
-    (Ruleset::Fide1997Ch, Variant::Rapid, AlertKind::Flag,                "B.6"),
-    (Ruleset::Fide1997Ch, Variant::Blitz, AlertKind::Flag,                "B.6"),
+    (Ruleset::Fide1997,   Variant::Rapid, Matter::Flag,                "B.6"),
+    (Ruleset::Fide1997,   Variant::Blitz, Matter::Flag,                "B.6"),
+    (Ruleset::Fide1997Ch, Variant::Rapid, Matter::Flag,                "B.6"),
+    (Ruleset::Fide1997Ch, Variant::Blitz, Matter::Flag,                "B.6"),
     // The arbiter acts, or the opponent claims, before the next move.
-    (Ruleset::Fide2023,   Variant::Rapid, AlertKind::IllegalMove,         "A.5.2"),
-    (Ruleset::Fide2023,   Variant::Rapid, AlertKind::PromotionUnfinished, "A.5.2"),
-    (Ruleset::Fide2023,   Variant::Rapid, AlertKind::PressWithoutMove,    "A.5.2"),
-    (Ruleset::Fide2023,   Variant::Blitz, AlertKind::IllegalMove,         "A.5.2"),
-    (Ruleset::Fide2023,   Variant::Blitz, AlertKind::PromotionUnfinished, "A.5.2"),
-    (Ruleset::Fide2023,   Variant::Blitz, AlertKind::PressWithoutMove,    "A.5.2"),
+    (Ruleset::Fide2023,   Variant::Rapid, Matter::IllegalMove,         "A.5.2"),
+    (Ruleset::Fide2023,   Variant::Rapid, Matter::PromotionUnfinished, "A.5.2"),
+    (Ruleset::Fide2023,   Variant::Rapid, Matter::PressWithoutMove,    "A.5.2"),
+    (Ruleset::Fide2023,   Variant::Blitz, Matter::IllegalMove,         "A.5.2"),
+    (Ruleset::Fide2023,   Variant::Blitz, Matter::PromotionUnfinished, "A.5.2"),
+    (Ruleset::Fide2023,   Variant::Blitz, Matter::PressWithoutMove,    "A.5.2"),
     // The arbiter calls a flag that he sees.
-    (Ruleset::Fide2023,   Variant::Rapid, AlertKind::Flag,                "A.5.5"),
-    (Ruleset::Fide2023,   Variant::Blitz, AlertKind::Flag,                "A.5.5"),
+    (Ruleset::Fide2023,   Variant::Rapid, Matter::Flag,                "A.5.5"),
+    (Ruleset::Fide2023,   Variant::Blitz, Matter::Flag,                "A.5.5"),
 ];
 
 #[cfg(test)]
@@ -264,20 +275,19 @@ mod tests {
 
     #[test]
     fn articles_follow_the_edition() {
-        for (name, kind, article) in [
-            ("fide-1997", AlertKind::IllegalMove, Some("7.4")),
-            ("fide-2001", AlertKind::IllegalMove, Some("7.4a")),
-            ("fide-2023", AlertKind::IllegalMove, Some("7.5.1")),
-            ("fide-2009", AlertKind::PromotionUnfinished, Some("7.4a")),
-            ("fide-2023", AlertKind::PromotionUnfinished, Some("7.5.2")),
-            ("fide-2009", AlertKind::PressWithoutMove, None),
-            ("fide-2018", AlertKind::PressWithoutMove, Some("7.5.3")),
-            ("fide-2009", AlertKind::Flag, Some("6.3")),
-            ("fide-2023", AlertKind::Flag, Some("6.4")),
-            ("fide-2023", AlertKind::BoardSilent, None),
+        for (name, matter, article) in [
+            ("fide-1997", Matter::IllegalMove, Some("7.4")),
+            ("fide-2001", Matter::IllegalMove, Some("7.4a")),
+            ("fide-2023", Matter::IllegalMove, Some("7.5.1")),
+            ("fide-2009", Matter::PromotionUnfinished, Some("7.4a")),
+            ("fide-2023", Matter::PromotionUnfinished, Some("7.5.2")),
+            ("fide-2009", Matter::PressWithoutMove, None),
+            ("fide-2018", Matter::PressWithoutMove, Some("7.5.3")),
+            ("fide-2009", Matter::Flag, Some("6.3")),
+            ("fide-2023", Matter::Flag, Some("6.4")),
         ] {
             let ruleset: Ruleset = name.parse().expect(name);
-            assert_eq!(ruleset.article(kind), article, "{name} {kind:?}");
+            assert_eq!(ruleset.article(matter), article, "{name} {matter:?}");
         }
     }
 
@@ -288,17 +298,17 @@ mod tests {
             supervised: false,
             ..Rules::default()
         };
-        assert_eq!(blitz.article(AlertKind::IllegalMove), Some("A.5.2"));
-        assert_eq!(blitz.article(AlertKind::Displaced), Some("7.4"));
+        assert_eq!(blitz.article(Matter::IllegalMove), Some("A.5.2"));
+        assert_eq!(blitz.article(Matter::Displaced), Some("7.4"));
         let supervised = Rules {
             supervised: true,
             ..blitz
         };
-        assert_eq!(supervised.article(AlertKind::IllegalMove), Some("7.5.1"));
+        assert_eq!(supervised.article(Matter::IllegalMove), Some("7.5.1"));
         let old = Rules {
             ruleset: Ruleset::Fide1997,
             ..supervised
         };
-        assert_eq!(old.article(AlertKind::IllegalMove), Some("C.3"));
+        assert_eq!(old.article(Matter::IllegalMove), Some("C.3"));
     }
 }

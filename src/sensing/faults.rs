@@ -175,7 +175,7 @@ impl Sensing {
             return None;
         }
         let fault = self.classify(&position, open);
-        if fault.kind == AlertKind::Displaced
+        if fault.kind == FaultKind::Displaced
             && let Some(answered) = self.answered_irregular_move(&position, open)
         {
             return Some((seen, answered));
@@ -245,7 +245,7 @@ impl Sensing {
         let attempt = Attempt::read(position, open, |square| self.picture.piece(square));
         let mut fault = Fault {
             id: 0,
-            kind: AlertKind::Displaced,
+            kind: FaultKind::Displaced,
             squares: open,
             over: Bitboard::EMPTY,
             side: None,
@@ -263,16 +263,16 @@ impl Sensing {
             fault.reason = Some(attempt.reason(position));
             fault.uci = attempt.uci(position);
             fault.kind = match attempt {
-                Attempt::Swapped { .. } => AlertKind::Displaced,
-                _ if attempt.takes_own_man(position) => AlertKind::Displaced,
-                _ if own_turn => AlertKind::IllegalMove,
-                attempt if is_playable_on_turn(position, attempt) => AlertKind::OutOfTurn,
+                Attempt::Swapped { .. } => FaultKind::Displaced,
+                _ if attempt.takes_own_man(position) => FaultKind::Displaced,
+                _ if own_turn => FaultKind::IllegalMove,
+                attempt if is_playable_on_turn(position, attempt) => FaultKind::OutOfTurn,
                 // A man of the side that has not the move, where it could not go if it had: nobody moved it there.
-                _ => AlertKind::Displaced,
+                _ => FaultKind::Displaced,
             };
             if let Some(m) = attempt
                 .as_move(position)
-                .filter(|_| fault.kind == AlertKind::IllegalMove)
+                .filter(|_| fault.kind == FaultKind::IllegalMove)
             {
                 fault.shadow = vec![Seen::new(position, m, self.last_change)];
             }
@@ -295,7 +295,7 @@ impl Sensing {
         if self
             .faults
             .last()
-            .is_some_and(|fault| fault.kind == AlertKind::IllegalMove)
+            .is_some_and(|fault| fault.kind == FaultKind::IllegalMove)
         {
             self.unspent = None;
         }
@@ -378,7 +378,7 @@ impl Sensing {
             return;
         };
         // What the other side has on the board is not finished by this press.
-        let others = fault.kind == AlertKind::IllegalMove
+        let others = fault.kind == FaultKind::IllegalMove
             && pressed.is_some_and(|side| fault.side != Some(side));
         let level = if others { Level::Noted } else { level };
         // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
@@ -386,7 +386,7 @@ impl Sensing {
         let over = self.faults.iter_mut().find(|known| {
             known.side == Some(turn) && known.reason.is_some() && known.level >= Level::Told
         });
-        if fault.kind == AlertKind::OutOfTurn
+        if fault.kind == FaultKind::OutOfTurn
             && let Some(known) = over
         {
             known.over |= fault.squares;
@@ -400,7 +400,7 @@ impl Sensing {
             self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
         }
         if level >= Level::Told && takes_over_own_man(&fault) {
-            fault.kind = AlertKind::IllegalMove;
+            fault.kind = FaultKind::IllegalMove;
         }
         fault.level = cap(fault.kind, level.max(fault.level));
         self.raise(fault);
@@ -418,13 +418,13 @@ impl Sensing {
         for fault in &mut self.faults {
             // Who moved out of turn does not press: his opponent's press shows that play goes on over it.
             let concerns = fault.side.is_none_or(|of| of == side)
-                || matches!(fault.kind, AlertKind::Displaced | AlertKind::OutOfTurn);
+                || matches!(fault.kind, FaultKind::Displaced | FaultKind::OutOfTurn);
             if !concerns {
                 continue;
             }
             let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
             if taken_over {
-                fault.kind = AlertKind::IllegalMove;
+                fault.kind = FaultKind::IllegalMove;
             }
             let level = cap(fault.kind, level);
             if fault.level < level {
@@ -440,8 +440,8 @@ impl Sensing {
             return None;
         }
         match fault.kind {
-            AlertKind::IllegalMove | AlertKind::OutOfTurn if cx.has_clock => None,
-            AlertKind::Displaced => {
+            FaultKind::IllegalMove | FaultKind::OutOfTurn if cx.has_clock => None,
+            FaultKind::Displaced => {
                 let missing = fault
                     .squares
                     .into_iter()
@@ -487,12 +487,12 @@ impl Sensing {
         for fault in over {
             self.observations.push_back(Observation::FaultClosed {
                 id: fault.id,
-                why: CloseReason::Restored,
+                why: FaultEnd::Restored,
             });
         }
     }
 
-    pub(super) fn close_faults(&mut self, why: CloseReason) {
+    pub(super) fn close_faults(&mut self, why: FaultEnd) {
         for fault in self.faults.drain(..) {
             self.observations
                 .push_back(Observation::FaultClosed { id: fault.id, why });
@@ -606,7 +606,7 @@ impl Sensing {
             return;
         }
         let mut fault = self.classify(&tip, open & !lifted);
-        if fault.kind == AlertKind::IllegalMove {
+        if fault.kind == FaultKind::IllegalMove {
             fault.level = Level::Told;
             fault.since = now;
             self.raise(fault);
@@ -617,9 +617,9 @@ impl Sensing {
 /// What is left to do of a move that was pressed or answered too early.
 pub(super) fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Millis) -> Fault {
     let kind = match m {
-        Move::Castle { .. } => AlertKind::CastlingUnfinished,
-        Move::EnPassant { .. } => AlertKind::Displaced,
-        _ => AlertKind::PromotionUnfinished,
+        Move::Castle { .. } => FaultKind::CastlingUnfinished,
+        Move::EnPassant { .. } => FaultKind::Displaced,
+        _ => FaultKind::PromotionUnfinished,
     };
     Fault {
         id: 0,
@@ -627,7 +627,7 @@ pub(super) fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Mill
         squares: left,
         over: Bitboard::EMPTY,
         side: Some(side),
-        reason: (kind == AlertKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank),
+        reason: (kind == FaultKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank),
         uci: None,
         level: Level::Told,
         since,
@@ -647,13 +647,13 @@ pub(super) fn is_playable_on_turn(position: &Position, attempt: Attempt) -> bool
 
 /// An own man's square taken over: displaced until a press makes it an irregular move.
 pub(super) fn takes_over_own_man(fault: &Fault) -> bool {
-    fault.kind == AlertKind::Displaced && fault.reason == Some(IllegalReason::OwnPieceCaptured)
+    fault.kind == FaultKind::Displaced && fault.reason == Some(IllegalReason::OwnPieceCaptured)
 }
 
 /// What each kind of fault can become at its loudest: only an irregular move is confirmed.
-pub(super) fn cap(kind: AlertKind, level: Level) -> Level {
+pub(super) fn cap(kind: FaultKind, level: Level) -> Level {
     match kind {
-        AlertKind::IllegalMove | AlertKind::OutOfTurn => level,
+        FaultKind::IllegalMove | FaultKind::OutOfTurn => level,
         _ => level.min(Level::Told),
     }
 }

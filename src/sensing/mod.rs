@@ -10,10 +10,9 @@
 
 use crate::Millis;
 use crate::board::{Contents, Picture};
-use crate::game::Line;
-use crate::laws::illegal::Attempt;
+use crate::game::{CompletedBy, CorrectionReason, Doubt, Line};
+use crate::laws::illegal::{Attempt, IllegalReason};
 use crate::laws::position::Position;
-use crate::publish::{AlertKind, CloseReason, CompletedBy, CorrectionReason, Doubt, IllegalReason};
 use shakmaty::{Bitboard, CastlingSide, Color, Move, Role, Square, attacks};
 use std::collections::VecDeque;
 
@@ -126,7 +125,7 @@ pub enum Observation {
     Fault(Fault),
     FaultClosed {
         id: u32,
-        why: CloseReason,
+        why: FaultEnd,
     },
     /// Whether the board agrees with the record by now, and where not.
     Sync {
@@ -178,7 +177,7 @@ impl Seen {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
     pub id: u32,
-    pub kind: AlertKind,
+    pub kind: FaultKind,
     pub squares: Bitboard,
     /// The squares of what was played over it: they too must be put back before it is restored.
     pub over: Bitboard,
@@ -194,6 +193,27 @@ pub struct Fault {
     pub ply: Option<usize>,
     /// It was answered, where nobody had pressed.
     pub answered: bool,
+}
+
+/// What a fault is; session makes the alert of this name from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    IllegalMove,
+    OutOfTurn,
+    Displaced,
+    CastlingUnfinished,
+    PromotionUnfinished,
+}
+
+/// What ended a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultEnd {
+    /// The squares were put right.
+    Restored,
+    /// The record was changed, and sensing begins anew from it.
+    Superseded,
+    /// So was the game.
+    Ended,
 }
 
 /// How loud a fault is.
@@ -448,7 +468,7 @@ impl Sensing {
         self.away = None;
         self.look_due = false;
         self.lift_over_fault = None;
-        self.close_faults(CloseReason::Superseded);
+        self.close_faults(FaultEnd::Superseded);
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
         self.waiting_since = self.changes;
@@ -463,7 +483,7 @@ impl Sensing {
 
     /// A new game begins on this board: nothing of the last one counts.
     pub fn restart(&mut self, picture: Picture, now: Millis) {
-        self.close_faults(CloseReason::Ended);
+        self.close_faults(FaultEnd::Ended);
         self.picture = picture;
         self.tentative = None;
         self.presses.clear();
@@ -496,7 +516,7 @@ impl Sensing {
         self.look_due = false;
         self.waiting = None;
         self.lift_over_fault = None;
-        self.close_faults(CloseReason::Ended);
+        self.close_faults(FaultEnd::Ended);
         if !self.in_sync {
             self.in_sync = true;
             self.observations

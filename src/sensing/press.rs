@@ -140,7 +140,7 @@ impl Sensing {
     pub(super) fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
         self.faults.iter().any(|fault| {
             fault.level < Level::Told
-                && (fault.side.is_none_or(|of| of == side) || fault.kind == AlertKind::OutOfTurn)
+                && (fault.side.is_none_or(|of| of == side) || fault.kind == FaultKind::OutOfTurn)
         }) || self.new_fault(cx).is_some()
             || self.own_men_missing(side, his_turn, cx).any()
             || (his_turn && self.is_unexplained(cx))
@@ -185,7 +185,7 @@ impl Sensing {
         cx: &Context<'_>,
     ) {
         let mut fault = unfinished_fault(m, left, side, now);
-        if fault.kind != AlertKind::PromotionUnfinished {
+        if fault.kind != FaultKind::PromotionUnfinished {
             // What he played is plain; what is left to do is set aside.
             let keep = View::new(cx.line, self.tentative.as_ref()).len();
             self.flush();
@@ -200,7 +200,7 @@ impl Sensing {
                 by: CompletedBy::Press,
             });
         }
-        if fault.kind == AlertKind::PromotionUnfinished {
+        if fault.kind == FaultKind::PromotionUnfinished {
             self.unspent = Some(side);
         }
         self.raise(fault);

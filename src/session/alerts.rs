@@ -1,11 +1,13 @@
 //! What is open at a table, and what is said of it.
 
-use crate::publish::{
-    ActUntil, AlertBody, AlertDetail, AlertKind, AlertState, Audience, Law, Severity, Side,
-};
-use shakmaty::{Bitboard, Board, Color, Piece, Square};
-
 use crate::board::Picture;
+use crate::laws::Side;
+use crate::laws::ruleset::Matter;
+use crate::publish::{
+    ActUntil, AlertBody, AlertDetail, AlertKind, AlertState, Audience, CloseReason, Law, Severity,
+};
+use crate::sensing::{FaultEnd, FaultKind};
+use shakmaty::{Bitboard, Board, Color, Piece, Square};
 
 /// What an alert is about; one source has one alert at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +124,43 @@ impl Notice {
             detail: self.detail,
         }
     }
+}
+
+impl From<FaultKind> for AlertKind {
+    fn from(kind: FaultKind) -> AlertKind {
+        match kind {
+            FaultKind::IllegalMove => AlertKind::IllegalMove,
+            FaultKind::OutOfTurn => AlertKind::OutOfTurn,
+            FaultKind::Displaced => AlertKind::Displaced,
+            FaultKind::CastlingUnfinished => AlertKind::CastlingUnfinished,
+            FaultKind::PromotionUnfinished => AlertKind::PromotionUnfinished,
+        }
+    }
+}
+
+impl From<FaultEnd> for CloseReason {
+    fn from(end: FaultEnd) -> CloseReason {
+        match end {
+            FaultEnd::Restored => CloseReason::Restored,
+            FaultEnd::Superseded => CloseReason::Superseded,
+            FaultEnd::Ended => CloseReason::Ended,
+        }
+    }
+}
+
+/// What the Laws are asked for an alert's article; none where they say nothing of it, or none is known to us.
+pub fn matter(kind: AlertKind) -> Option<Matter> {
+    Some(match kind {
+        AlertKind::IllegalMove => Matter::IllegalMove,
+        AlertKind::OutOfTurn => Matter::OutOfTurn,
+        AlertKind::Displaced => Matter::Displaced,
+        AlertKind::CastlingUnfinished => Matter::CastlingUnfinished,
+        AlertKind::PromotionUnfinished => Matter::PromotionUnfinished,
+        AlertKind::PressWithoutMove => Matter::PressWithoutMove,
+        AlertKind::SetupWrong => Matter::SetupWrong,
+        AlertKind::Flag => Matter::Flag,
+        _ => return None,
+    })
 }
 
 /// The squares by name, a1 first.

@@ -3,13 +3,14 @@
 use super::Table;
 use super::alerts::Source;
 use super::table::Game;
-use crate::command::{Command, OrientationSetting, Reply, Side, Verb};
-use crate::game::{Line, Ply};
-use crate::laws::position::Position;
-use crate::publish::{
-    self, Ack, CloseReason, CompletedBy, CorrectionReason, Doubt, EventKind, MoveState, ResultBy,
-    ResultState,
+use crate::board::{Orientation, OrientationSetting};
+use crate::command::{Command, Reply, Verb};
+use crate::game::{
+    CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, ResultBy, ResultState,
 };
+use crate::laws::Side;
+use crate::laws::position::Position;
+use crate::publish::{Ack, CloseReason, EventKind};
 use crate::text::one_line;
 use shakmaty::Color;
 
@@ -443,7 +444,7 @@ impl Table {
                     .into(),
             );
         }
-        let orientation = self.orientation.unwrap_or(publish::Orientation::Normal);
+        let orientation = self.orientation.unwrap_or(Orientation::Normal);
         let picture = self.raw.oriented(orientation);
         let mut shown = shakmaty::Board::empty();
         for square in shakmaty::Square::ALL {
@@ -587,7 +588,7 @@ impl Table {
         }
         self.event(EventKind::GameEnded {
             result: result.to_owned(),
-            by: Some(publish::ResultBy::Arbiter),
+            by: Some(ResultBy::Arbiter),
             state: ResultState::Set,
             termination,
             reason,

@@ -10,9 +10,9 @@
 //! What a session knows is a fold over its [`Entry`]s. [`Session::restore`] runs the same fold over entries that were kept.
 
 use crate::Millis;
-use crate::board::{self, Contents, Driver, Picture, Reading};
+use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Picture, Reading};
 use crate::clock::{self, Wing};
-use crate::command::{Arm, Command, OrientationSetting, Reply};
+use crate::command::{Arm, Command, Reply};
 use crate::game::Line;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
@@ -137,7 +137,7 @@ struct Table {
     now: Millis,
     // --- the board ---
     raw: Picture,
-    orientation: Option<publish::Orientation>,
+    orientation: Option<Orientation>,
     orientation_setting: OrientationSetting,
     link: Link,
     serial: Option<String>,
@@ -606,7 +606,7 @@ impl Table {
             // A new game has begun with this change, which it has taken already.
             return;
         }
-        let orientation = self.orientation.unwrap_or(publish::Orientation::Normal);
+        let orientation = self.orientation.unwrap_or(Orientation::Normal);
         let turned: Vec<(Square, Contents)> = changes
             .iter()
             .map(|(square, contents)| (board::oriented(*square, orientation), *contents))
@@ -632,7 +632,7 @@ impl Table {
             ClockSide::Left => Wing::Left,
             ClockSide::Right => Wing::Right,
             ClockSide::Auto => match self.orientation {
-                Some(publish::Orientation::Rotated) => Wing::Right,
+                Some(Orientation::Rotated) => Wing::Right,
                 _ => Wing::Left,
             },
         }

@@ -1,14 +1,15 @@
 //! What a table tells: events, snapshots, alerts, and the stages for whoever looks inside.
 
-use super::alerts::{Notice, Open, Place, Source, names};
+use super::alerts::{Notice, Open, Place, Source, matter, names};
 use super::{Table, Watch};
 use crate::Millis;
 use crate::board::{Contents, Reading};
 use crate::clock::Wing;
 use crate::game::pgn::{self, PgnTags, Scope};
+use crate::laws::Side;
 use crate::publish::{
     self, Alert, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason, Envelope, Event,
-    EventKind, Flag, Law, Link, Missing, Phase, Publication, Ready, Running, Severity, Side, Topic,
+    EventKind, Flag, Law, Link, Missing, Phase, Publication, Ready, Running, Severity, Topic,
 };
 use crate::sensing::Observation;
 use serde::Serialize;
@@ -553,7 +554,7 @@ impl Table {
             .game
             .as_ref()
             .map_or(self.settings.rules, |game| game.rules);
-        let article = rules.article(kind)?;
+        let article = rules.article(matter(kind)?)?;
         Some(Law {
             ruleset: rules.ruleset.to_string(),
             article: article.to_owned(),

@@ -3,17 +3,20 @@
 use super::alerts::{Notice, Source, named_in_text, way_back};
 use super::{Array, NO_LINE, ResultByKings, Table, Watch};
 use crate::Millis;
-use crate::board;
+use crate::board::{self, Orientation, OrientationSetting};
 use crate::clock::{self, ClockEvent, Wing};
-use crate::command::{Arm, OrientationSetting};
-use crate::game::{Line, Ply};
+use crate::command::Arm;
+use crate::game::{
+    CompletedBy, CorrectionReason, Doubt, Line, MoveState, Phase, Ply, ResultBy, ResultState,
+};
+use crate::laws::Side;
+use crate::laws::illegal::IllegalReason;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::publish::{
-    AlertDetail, AlertKind, AlertState, Audience, CloseReason, CompletedBy, CorrectionReason,
-    Doubt, EventKind, IllegalReason, Link, MoveState, Phase, ResultBy, ResultState, Severity, Side,
+    AlertDetail, AlertKind, AlertState, Audience, CloseReason, EventKind, Link, Severity,
 };
-use crate::sensing::{Fault, Level, Observation, Seen};
+use crate::sensing::{Fault, FaultKind, Level, Observation, Seen};
 use crate::trace::Arming;
 use shakmaty::{Bitboard, CastlingMode, Color, Move, Role, Square};
 
@@ -194,10 +197,8 @@ impl Table {
             self.find_orientation();
         }
         self.sensing.restart(
-            self.raw.oriented(
-                self.orientation
-                    .unwrap_or(crate::publish::Orientation::Normal),
-            ),
+            self.raw
+                .oriented(self.orientation.unwrap_or(Orientation::Normal)),
             now,
         );
         let start_fen = self.line().start.fen();
@@ -267,8 +268,8 @@ impl Table {
     /// Which way round the board stands, as long as no move of this game was made on it.
     pub(super) fn find_orientation(&mut self) -> bool {
         let found = match self.orientation_setting {
-            OrientationSetting::Normal => Some(crate::publish::Orientation::Normal),
-            OrientationSetting::Rotated => Some(crate::publish::Orientation::Rotated),
+            OrientationSetting::Normal => Some(Orientation::Normal),
+            OrientationSetting::Rotated => Some(Orientation::Rotated),
             OrientationSetting::Auto => {
                 let fresh = self
                     .game
@@ -290,7 +291,7 @@ impl Table {
         };
         let first = self.orientation.is_none();
         self.orientation = Some(found);
-        if first && found == crate::publish::Orientation::Normal {
+        if first && found == Orientation::Normal {
             // The squares were read this way already.
             return false;
         }
@@ -316,9 +317,9 @@ impl Table {
                 // A man that was only adjusted does not make it stand anew: `ripe` stays as it is.
                 self.array.since = Some(self.now);
                 let stands = if turned {
-                    crate::publish::Orientation::Rotated
+                    Orientation::Rotated
                 } else {
-                    crate::publish::Orientation::Normal
+                    Orientation::Normal
                 };
                 self.array.turned_round = self
                     .orientation
@@ -333,10 +334,7 @@ impl Table {
         }
         if self.array.ripe && self.may_open() {
             // A legal first move from an array that stood begins the game.
-            for orientation in [
-                crate::publish::Orientation::Normal,
-                crate::publish::Orientation::Rotated,
-            ] {
+            for orientation in [Orientation::Normal, Orientation::Rotated] {
                 let picture = self.raw.oriented(orientation);
                 let differing = picture.differing(start.board());
                 let moves =
@@ -379,9 +377,7 @@ impl Table {
             self.array.cleared = false;
             return;
         };
-        let orientation = self
-            .orientation
-            .unwrap_or(crate::publish::Orientation::Normal);
+        let orientation = self.orientation.unwrap_or(Orientation::Normal);
         match self
             .raw
             .oriented(orientation)
@@ -597,7 +593,7 @@ impl Table {
             Observation::PromotionSeen { ply } => self.promotion_seen(ply),
             Observation::WrongSidePressed { side } => self.tell_clock_sides(side),
             Observation::Fault(fault) => self.tell_fault(&fault),
-            Observation::FaultClosed { id, why } => self.close_alert(Source::Fault(id), why),
+            Observation::FaultClosed { id, why } => self.close_alert(Source::Fault(id), why.into()),
             Observation::Sync { in_sync } => {
                 let squares = super::alerts::names(
                     self.sensing.picture().differing(self.line().tip().board()),
@@ -831,7 +827,9 @@ impl Table {
         let mut rest = Vec::new();
         while let Some(observation) = self.sensing.poll_observation() {
             match observation {
-                Observation::FaultClosed { id, why } => self.close_alert(Source::Fault(id), why),
+                Observation::FaultClosed { id, why } => {
+                    self.close_alert(Source::Fault(id), why.into())
+                }
                 other => rest.push(other),
             }
         }
@@ -983,7 +981,7 @@ impl Table {
     fn tell_fault(&mut self, fault: &Fault) {
         let (audience, severity, state) = match fault.level {
             Level::Noted => (Audience::Operator, Severity::Info, AlertState::Suspected),
-            Level::Told if matches!(fault.kind, AlertKind::IllegalMove | AlertKind::OutOfTurn) => {
+            Level::Told if matches!(fault.kind, FaultKind::IllegalMove | FaultKind::OutOfTurn) => {
                 (Audience::Arbiter, Severity::Warn, AlertState::Suspected)
             }
             Level::Told => (Audience::Arbiter, Severity::Warn, AlertState::Confirmed),
@@ -993,25 +991,25 @@ impl Table {
         let board = self.line().tip().board();
         let squares = named_in_text(fault.squares);
         let says = match fault.kind {
-            AlertKind::IllegalMove if fault.level == Level::Confirmed => {
+            FaultKind::IllegalMove if fault.level == Level::Confirmed => {
                 format!("pressed; no legal move leads here ({squares}). Look at the board.")
             }
-            AlertKind::IllegalMove if fault.shadow.len() > 1 => {
+            FaultKind::IllegalMove if fault.shadow.len() > 1 => {
                 format!("answered; no legal move leads here ({squares}). Look at the board.")
             }
-            AlertKind::IllegalMove => {
+            FaultKind::IllegalMove => {
                 format!("no legal move leads here ({squares}). Look at the board.")
             }
-            AlertKind::OutOfTurn => {
+            FaultKind::OutOfTurn => {
                 format!("moved while the other side has the move ({squares}). Look.")
             }
-            AlertKind::CastlingUnfinished => {
+            FaultKind::CastlingUnfinished => {
                 format!(
                     "{} before the rook was moved ({squares}). Look at the board.",
                     ended_by(fault)
                 )
             }
-            AlertKind::PromotionUnfinished => {
+            FaultKind::PromotionUnfinished => {
                 format!(
                     "{} with a pawn on the last rank ({squares}). Look at the board.",
                     ended_by(fault)
@@ -1020,7 +1018,7 @@ impl Table {
             _ => format!("these squares differ from the game: {squares}. Look at the board."),
         };
         let reason = match fault.kind {
-            AlertKind::Displaced | AlertKind::CastlingUnfinished => fault.reason.filter(|reason| {
+            FaultKind::Displaced | FaultKind::CastlingUnfinished => fault.reason.filter(|reason| {
                 matches!(
                     reason,
                     IllegalReason::PiecesSwapped | IllegalReason::OwnPieceCaptured
@@ -1038,7 +1036,7 @@ impl Table {
             ..AlertDetail::default()
         };
         let notice = Notice {
-            kind: fault.kind,
+            kind: fault.kind.into(),
             audience,
             severity,
             state,

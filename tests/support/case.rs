@@ -1,6 +1,6 @@
 //! A line of `cases.txt` as a trace, and what must come of it.
 
-use jadoube::command::Side;
+use jadoube::laws::Side;
 use jadoube::replay;
 use jadoube::session::Settings;
 use jadoube::trace::Trace;
