@@ -10,8 +10,8 @@
 //! * [`sensing`] turns squares, presses and time into observations: moved, taken back, irregular. It knows no topic and no file.
 //! * [`laws`] judges positions: is it legal, why not, has it ended. It holds no state and sees no sensor.
 //! * [`clock`] turns clock readings into the state of the clock. It knows no board.
+//! * [`command`] is what people may ask for, and on what terms a game is armed.
 //! * [`game`] keeps the record as it grows, and writes it as PGN. It sees no sensor and no topic.
-//! * [`command`] is what people may ask for.
 //! * [`publish`] holds the payloads that others read, and their topics. It knows no broker.
 //! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
 //! * [`session`] is one table's whole pure pipeline behind one face.
@@ -36,9 +36,9 @@ pub mod laws;
 
 pub mod clock;
 
-pub mod game;
-
 pub mod command;
+
+pub mod game;
 
 pub mod publish;
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::board::Orientation;
 pub use crate::clock::{ClockSource, Flag, Running};
 pub use crate::command::{Player, Reply};
+pub use crate::game::snapshot::{Move, Snapshot};
 pub use crate::game::{
     CompletedBy, CorrectionReason, Doubt, MoveState, Phase, ResultBy, ResultState,
 };
@@ -295,55 +296,17 @@ pub struct Clock {
 pub struct Game {
     #[serde(flatten)]
     pub envelope: Envelope,
-    pub game: String,
-    /// Rises with every change.
-    pub rev: u64,
-    pub table: String,
-    pub phase: Phase,
-    pub ruleset: String,
-    pub variant: String,
-    pub supervised: bool,
-    pub start_fen: String,
-    pub chess960: bool,
-    /// The position after the last move.
-    pub fen: String,
-    pub turn: Side,
-    pub moves: Vec<Move>,
-    pub round: Option<String>,
-    pub board: Option<String>,
-    pub white: Player,
-    pub black: Player,
-    pub time_control: Option<String>,
-    pub started_at: Option<String>,
-    pub last_move_at: Option<String>,
-    pub ended_at: Option<String>,
-    pub white_clock_ms: Option<u64>,
-    pub black_clock_ms: Option<u64>,
-    pub result: String,
-    pub result_by: Option<ResultBy>,
-    pub result_state: Option<ResultState>,
-    pub termination: Option<String>,
-    pub reason: Option<String>,
-    pub in_sync: bool,
+    #[serde(flatten)]
+    pub record: Snapshot,
 }
 
-/// One ply of the record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Move {
-    pub ply: u32,
-    pub uci: String,
-    pub san: String,
-    pub state: MoveState,
-    /// What completed it.
-    pub by: Option<CompletedBy>,
-    /// What the mover's clock showed once he had pressed.
-    pub clk_ms: Option<u64>,
-    /// The time he spent on it.
-    pub emt_ms: Option<u64>,
-    pub doubt: Option<Doubt>,
-    /// With doubt: each a whole line of UCI moves separated by spaces, from this ply on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<String>,
+impl std::ops::Deref for Game {
+    type Target = Snapshot;
+
+    /// The payload is the record; the envelope only says where it belongs.
+    fn deref(&self) -> &Snapshot {
+        &self.record
+    }
 }
 
 /// `…/{table}/event`: one thing that happened.

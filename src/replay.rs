@@ -371,7 +371,7 @@ pub fn pgn(replayed: &Replayed) -> Vec<String> {
             (Topic::Game { .. }, Body::Json(text)) => {
                 current = serde_json::from_str::<Game>(text)
                     .ok()
-                    .map(|game| game.game);
+                    .map(|game| game.record.game);
             }
             (Topic::Pgn { .. }, Body::Text(text)) => {
                 if let Some(id) = &current {

@@ -121,7 +121,7 @@ fn revisions_never_go_backwards() {
                     let game: Game = serde_json::from_str(text).expect("a record");
                     let before = told.insert(game.game.clone(), game.rev).unwrap_or(0);
                     assert!(game.rev >= before, "{name}: after {before}: {text}");
-                    records.insert(game.game, game.rev);
+                    records.insert(game.record.game, game.record.rev);
                 }
                 _ => {}
             }

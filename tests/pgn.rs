@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fastrand::Rng;
+use jadoube::command::Player;
 use jadoube::game::pgn::{self, PgnTags, Scope};
-use jadoube::publish::{
-    CompletedBy, Doubt, Envelope, Game, Move, MoveState, Phase, Player, ResultState, Side, VERSION,
-};
+use jadoube::game::snapshot::{Move, Snapshot};
+use jadoube::game::{CompletedBy, Doubt, MoveState, Phase, ResultState};
+use jadoube::laws::Side;
 use pgn_reader::{RawComment, RawTag, Reader, SanPlus, Skip, Visitor};
 use serde_json::{Value, json};
 use shakmaty::fen::Fen;
@@ -225,7 +226,7 @@ fn games_that_were_played() {
 
 /// A game to write, and the games that must be read from it.
 struct Sample {
-    game: Game,
+    game: Snapshot,
     tags: PgnTags,
     scope: Scope,
     parts: Vec<Part>,
@@ -263,13 +264,7 @@ impl Sample {
             }
         }
         let last = lines.last().expect("a sample has lines");
-        let game = Game {
-            envelope: Envelope {
-                v: VERSION,
-                at: "2027-04-02T13:04:12.318Z".into(),
-                time_ok: true,
-                ..Envelope::default()
-            },
+        let game = Snapshot {
             game: "r3-b12".into(),
             rev: 1,
             table: "12".into(),
@@ -308,6 +303,7 @@ impl Sample {
                 event: Some("Spring Open".into()),
                 site: Some("Brno CZE".into()),
                 date: Some("2027.04.02".into()),
+                now: Some("2027-04-02T13:04:12.318Z".into()),
             },
             scope,
             parts,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Color, Move};
 
 pub mod pgn;
+pub mod snapshot;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

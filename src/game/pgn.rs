@@ -19,8 +19,11 @@ use shakmaty::{
     PositionError, Rank, Role, Setup, Square,
 };
 
+use super::snapshot::{Move, Snapshot};
+use super::{Doubt, MoveState, Phase, ResultState};
 use crate::clock::control::TimeControl;
-use crate::publish::{self, Doubt, MoveState, Phase, ResultState, Side};
+use crate::command::Player;
+use crate::laws::Side;
 
 /// What the roster needs and a game does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub struct PgnTags {
     pub site: Option<String>,
     /// `2027.04.02`, where the game is played. Without it the day in `started_at` is taken.
     pub date: Option<String>,
+    /// When it is written, RFC 3339 in UTC; none where the wall clock is not to be trusted, and no time of day is told then.
+    pub now: Option<String>,
 }
 
 /// For whom a game is written.
@@ -45,7 +50,7 @@ pub enum Scope {
 
 /// The game as PGN: one game, or more where an accepted illegal move divides it. Ends with a line feed; whoever joins games puts
 /// one blank line between them.
-pub fn write(game: &publish::Game, tags: &PgnTags, scope: Scope) -> String {
+pub fn write(game: &Snapshot, tags: &PgnTags, scope: Scope) -> String {
     let parts = parts(game, scope);
     let mut text = String::new();
     for (index, part) in parts.iter().enumerate() {
@@ -76,7 +81,7 @@ struct Ply {
     comment: Option<String>,
 }
 
-fn parts(game: &publish::Game, scope: Scope) -> Vec<Part> {
+fn parts(game: &Snapshot, scope: Scope) -> Vec<Part> {
     let castling = castling_mode(game);
     let Some(start) = setup(&game.start_fen) else {
         // Nothing can be played from an unknown position, but the tags and the result can be told.
@@ -295,7 +300,7 @@ impl Line {
 }
 
 /// The comment behind a move. What was spent on it and what was doubtful is for the archive.
-fn comment(m: &publish::Move, scope: Scope) -> Option<String> {
+fn comment(m: &Move, scope: Scope) -> Option<String> {
     let mut words = Vec::new();
     if let Some(time) = m.clk_ms.and_then(remaining) {
         words.push(format!("[%clk {time}]"));
@@ -316,7 +321,7 @@ fn comment(m: &publish::Move, scope: Scope) -> Option<String> {
 
 fn write_tags(
     text: &mut String,
-    game: &publish::Game,
+    game: &Snapshot,
     tags: &PgnTags,
     scope: Scope,
     part: &Part,
@@ -385,7 +390,7 @@ fn write_tags(
         other("FEN", Some(fen(&part.start, castling_mode(game))));
     }
     // A time that nobody is sure of is none.
-    let started = game.started_at.as_deref().filter(|_| game.envelope.time_ok);
+    let started = game.started_at.as_deref().filter(|_| tags.now.is_some());
     if let Some((date, time)) = started.and_then(utc) {
         other("UTCDate", Some(date));
         other("UTCTime", Some(time));
@@ -407,20 +412,17 @@ fn write_tags(
         other("Termination", termination);
         other("PlyCount", Some(part.plies.len().to_string()));
     } else {
-        let envelope = &game.envelope;
         other("WhiteClock", game.white_clock_ms.and_then(remaining));
         other("BlackClock", game.black_clock_ms.and_then(remaining));
         let clocks = game.white_clock_ms.is_some() || game.black_clock_ms.is_some();
-        if clocks && envelope.time_ok && utc(&envelope.at).is_some() {
+        let now = tags.now.as_deref().filter(|now| utc(now).is_some());
+        if let Some(now) = now.filter(|_| clocks) {
             let running = match (game.phase, to_move(game)) {
                 (Phase::Playing, Side::White) => "W",
                 (Phase::Playing, Side::Black) => "B",
                 _ => "N",
             };
-            other(
-                "ReferenceTime",
-                value(Some(&format!("{running}/{}", envelope.at))),
-            );
+            other("ReferenceTime", value(Some(&format!("{running}/{now}"))));
         }
     }
 
@@ -472,7 +474,7 @@ fn write_movetext(text: &mut String, part: &Part, result: &str) {
 }
 
 /// The result as PGN knows it. One that is only proposed is none yet.
-fn result(game: &publish::Game) -> &str {
+fn result(game: &Snapshot) -> &str {
     match game.result.as_str() {
         _ if game.result_state == Some(ResultState::Proposed) => UNFINISHED,
         result @ ("1-0" | "0-1" | "1/2-1/2") => result,
@@ -485,7 +487,7 @@ fn score(points: &str) -> Option<&str> {
 }
 
 /// Who is to move after the last final move: his clock runs.
-fn to_move(game: &publish::Game) -> Side {
+fn to_move(game: &Snapshot) -> Side {
     let provisional = game
         .moves
         .iter()
@@ -499,7 +501,7 @@ fn to_move(game: &publish::Game) -> Side {
 }
 
 /// A name that receivers take for one: Lichess drops games in which a side has none.
-fn name(player: &publish::Player, game: &publish::Game) -> String {
+fn name(player: &Player, game: &Snapshot) -> String {
     value(player.name.as_deref())
         .filter(|name| name.chars().count() > 1 && !name.eq_ignore_ascii_case("unknown"))
         .or_else(|| {
@@ -512,7 +514,7 @@ fn name(player: &publish::Player, game: &publish::Game) -> String {
 }
 
 /// `3.12` where round and board are both known: so LiveChess writes it and Lichess reads it.
-fn round(game: &publish::Game) -> String {
+fn round(game: &Snapshot) -> String {
     let round = value(game.round.as_deref());
     let board = value(game.board.as_deref())
         .filter(|board| board.bytes().all(|byte| byte.is_ascii_digit()));
@@ -525,7 +527,7 @@ fn round(game: &publish::Game) -> String {
     }
 }
 
-fn date(game: &publish::Game, tags: &PgnTags) -> String {
+fn date(game: &Snapshot, tags: &PgnTags) -> String {
     let given = tags.date.as_deref().map(|date| date.replace('-', "."));
     let started = || {
         let day = game.started_at.as_deref()?.get(..10)?;
@@ -594,7 +596,7 @@ fn hms(ms: u64) -> String {
     )
 }
 
-fn castling_mode(game: &publish::Game) -> CastlingMode {
+fn castling_mode(game: &Snapshot) -> CastlingMode {
     CastlingMode::from_chess960(game.chess960)
 }
 
@@ -667,18 +669,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::publish::{CompletedBy, Envelope, Game, Player};
+    use crate::game::CompletedBy;
 
     const ARRAY: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
-    fn game(start_fen: &str, moves: &[&str]) -> Game {
-        Game {
-            envelope: Envelope {
-                v: publish::VERSION,
-                at: "2027-04-02T13:04:12.318Z".into(),
-                time_ok: true,
-                ..Envelope::default()
-            },
+    fn game(start_fen: &str, moves: &[&str]) -> Snapshot {
+        Snapshot {
             game: "r3-b12".into(),
             rev: 1,
             table: "12".into(),
@@ -697,7 +693,7 @@ mod tests {
             moves: moves
                 .iter()
                 .zip(1..)
-                .map(|(uci, ply)| publish::Move {
+                .map(|(uci, ply)| Move {
                     ply,
                     uci: (*uci).into(),
                     san: "?".into(),
@@ -735,7 +731,7 @@ mod tests {
         }
     }
 
-    fn ended(mut game: Game, result: &str, termination: &str) -> Game {
+    fn ended(mut game: Snapshot, result: &str, termination: &str) -> Snapshot {
         game.phase = Phase::Ended;
         game.result = result.into();
         game.result_state = Some(ResultState::Set);
@@ -748,6 +744,7 @@ mod tests {
             event: Some("Spring Open".into()),
             site: Some("Brno CZE".into()),
             date: Some("2027.04.02".into()),
+            now: Some("2027-04-02T13:04:12.318Z".into()),
         }
     }
 
@@ -884,7 +881,7 @@ mod tests {
     }
 
     /// Case M1: White leaves his king in check, Black castles, nobody objects.
-    fn illegal_accepted() -> Game {
+    fn illegal_accepted() -> Snapshot {
         let fen = "r1bqk2r/pppp1ppp/2n2n2/4p3/1bB1P3/3P1N2/PPP2PPP/RNBQK2R w KQkq - 1 5";
         let mut game = game(
             fen,
@@ -1056,7 +1053,7 @@ mod tests {
     #[test]
     fn the_date_is_that_of_the_place_if_it_is_told() {
         let mut game = game(ARRAY, &[]);
-        let with = |game: &Game, date: Option<&str>| {
+        let with = |game: &Snapshot, date: Option<&str>| {
             let tags = PgnTags {
                 date: date.map(str::to_owned),
                 ..PgnTags::default()
@@ -1115,8 +1112,7 @@ mod tests {
             game.started_at = Some(started);
             game.result = result;
             game.termination = Some(termination);
-            game.envelope.at = at;
-            let tags = PgnTags { event: Some(event), site: Some(site), date: Some(day) };
+            let tags = PgnTags { event: Some(event), site: Some(site), date: Some(day), now: Some(at) };
             let scope = if live { Scope::Live } else { Scope::Archive };
 
             let text = write(&game, &tags, scope);

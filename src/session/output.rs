@@ -6,6 +6,7 @@ use crate::Millis;
 use crate::board::{Contents, Reading};
 use crate::clock::Wing;
 use crate::game::pgn::{self, PgnTags, Scope};
+use crate::game::snapshot::Snapshot;
 use crate::laws::Side;
 use crate::publish::{
     self, Alert, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason, Envelope, Event,
@@ -154,7 +155,7 @@ impl Table {
         else {
             return;
         };
-        let pgn = pgn::write(&payload, &self.pgn_tags(), Scope::Live);
+        let pgn = pgn::write(&payload.record, &self.pgn_tags(), Scope::Live);
         self.publish(
             Topic::Game {
                 table: self.table_name(),
@@ -176,9 +177,11 @@ impl Table {
         else {
             return;
         };
-        let text = pgn::write(&payload, &self.pgn_tags(), Scope::Archive);
+        let text = pgn::write(&payload.record, &self.pgn_tags(), Scope::Archive);
         self.publications.push_back(Publication {
-            topic: Topic::Archive { game: payload.game },
+            topic: Topic::Archive {
+                game: payload.record.game,
+            },
             body: Body::Text(text),
         });
     }
@@ -189,8 +192,8 @@ impl Table {
             .as_ref()
             .is_some_and(|game| game.ended_at.is_none() && !game.line.is_empty());
         let payload = self.game_payload().filter(|_| open)?;
-        let text = pgn::write(&payload, &self.pgn_tags(), Scope::Archive);
-        Some((payload.game, text))
+        let text = pgn::write(&payload.record, &self.pgn_tags(), Scope::Archive);
+        Some((payload.record.game, text))
     }
 
     fn pgn_tags(&self) -> PgnTags {
@@ -202,6 +205,7 @@ impl Table {
             date: arm
                 .and_then(|arm| arm.date.clone())
                 .or_else(|| (!self.settings.time_ok).then(|| "????.??.??".to_owned())),
+            now: self.settings.time_ok.then(|| self.wall(self.now)),
         }
     }
 
@@ -210,36 +214,38 @@ impl Table {
         let tip = game.line.tip();
         Some(publish::Game {
             envelope: self.envelope(),
-            game: game.id.clone(),
-            rev: game.rev,
-            table: self.table_name(),
-            phase: game.phase(),
-            ruleset: game.rules.ruleset.to_string(),
-            variant: game.rules.variant.to_string(),
-            supervised: game.rules.supervised,
-            start_fen: game.line.start.fen(),
-            chess960: game.line.start.castling_mode().is_chess960(),
-            fen: tip.fen(),
-            turn: Side::from(tip.turn()),
-            moves: (0..game.line.len())
-                .map(|index| self.move_payload(index))
-                .collect(),
-            round: game.arm.round.clone(),
-            board: game.arm.board.clone(),
-            white: game.arm.white.clone().unwrap_or_default(),
-            black: game.arm.black.clone().unwrap_or_default(),
-            time_control: game.time_control.clone(),
-            started_at: game.started_at.map(|at| self.wall(at)),
-            last_move_at: game.last_move_at.map(|at| self.wall(at)),
-            ended_at: game.ended_at.map(|at| self.wall(at)),
-            white_clock_ms: game.white_clock_ms,
-            black_clock_ms: game.black_clock_ms,
-            result: game.result.clone(),
-            result_by: game.result_by,
-            result_state: game.result_state,
-            termination: game.termination.clone(),
-            reason: game.reason.clone(),
-            in_sync: self.sensing.is_in_sync(),
+            record: Snapshot {
+                game: game.id.clone(),
+                rev: game.rev,
+                table: self.table_name(),
+                phase: game.phase(),
+                ruleset: game.rules.ruleset.to_string(),
+                variant: game.rules.variant.to_string(),
+                supervised: game.rules.supervised,
+                start_fen: game.line.start.fen(),
+                chess960: game.line.start.castling_mode().is_chess960(),
+                fen: tip.fen(),
+                turn: Side::from(tip.turn()),
+                moves: (0..game.line.len())
+                    .map(|index| self.move_payload(index))
+                    .collect(),
+                round: game.arm.round.clone(),
+                board: game.arm.board.clone(),
+                white: game.arm.white.clone().unwrap_or_default(),
+                black: game.arm.black.clone().unwrap_or_default(),
+                time_control: game.time_control.clone(),
+                started_at: game.started_at.map(|at| self.wall(at)),
+                last_move_at: game.last_move_at.map(|at| self.wall(at)),
+                ended_at: game.ended_at.map(|at| self.wall(at)),
+                white_clock_ms: game.white_clock_ms,
+                black_clock_ms: game.black_clock_ms,
+                result: game.result.clone(),
+                result_by: game.result_by,
+                result_state: game.result_state,
+                termination: game.termination.clone(),
+                reason: game.reason.clone(),
+                in_sync: self.sensing.is_in_sync(),
+            },
         })
     }
 
