@@ -2,6 +2,7 @@
 //!
 //! A dump and single updates end as the same thing here. What is legal is not known in this module.
 
+use crate::laws::result::GameResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
@@ -33,11 +34,11 @@ pub enum Token {
 }
 
 impl Token {
-    pub fn result(self) -> &'static str {
+    pub fn result(self) -> GameResult {
         match self {
-            Token::Draw => "1/2-1/2",
-            Token::WhiteWins => "1-0",
-            Token::BlackWins => "0-1",
+            Token::Draw => GameResult::Draw,
+            Token::WhiteWins => GameResult::WhiteWins,
+            Token::BlackWins => GameResult::BlackWins,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The record of a game as it is told and written: what stands in words, with wall times.
 
-use super::{CompletedBy, Doubt, MoveState, Phase, ResultBy, ResultState};
+use super::{CompletedBy, Doubt, Line, MoveState, Phase, ResultBy, ResultState};
 use crate::command::Player;
 use crate::laws::Side;
 use schemars::JsonSchema;
@@ -58,4 +58,22 @@ pub struct Move {
     /// With doubt: each a whole line of UCI moves separated by spaces, from this ply on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<String>,
+}
+
+impl Move {
+    /// The ply at this index, counted from 0.
+    pub fn of(line: &Line, index: usize) -> Move {
+        let ply = &line.plies[index];
+        Move {
+            ply: index as u32 + 1,
+            uci: line.uci(index),
+            san: line.san(index),
+            state: ply.state,
+            by: ply.by,
+            clk_ms: ply.clk_ms,
+            emt_ms: ply.emt_ms,
+            doubt: ply.doubt,
+            alternatives: ply.alternatives.clone(),
+        }
+    }
 }

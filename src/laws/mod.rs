@@ -4,6 +4,7 @@
 
 pub mod illegal;
 pub mod position;
+pub mod result;
 pub mod ruleset;
 
 use schemars::JsonSchema;

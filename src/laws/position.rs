@@ -1,5 +1,6 @@
 //! A position as the record holds it: one that the Laws know, or one that both players let stand.
 
+use super::result::GameResult;
 use shakmaty::{
     Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, FromSetup, Move,
     MoveList, Piece, Position as _, Rank, Role, Setup, Square, attacks, fen::Fen, san::SanPlus,
@@ -457,15 +458,10 @@ pub enum Ending {
 }
 
 impl Ending {
-    pub fn result(self) -> &'static str {
+    pub fn result(self) -> GameResult {
         match self {
-            Ending::Checkmate {
-                winner: Color::White,
-            } => "1-0",
-            Ending::Checkmate {
-                winner: Color::Black,
-            } => "0-1",
-            Ending::Stalemate => "1/2-1/2",
+            Ending::Checkmate { winner } => GameResult::won_by(winner),
+            Ending::Stalemate => GameResult::Draw,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::board::{Contents, Picture};
 use crate::game::{CompletedBy, CorrectionReason, Doubt, Line};
 use crate::laws::illegal::{Attempt, IllegalReason};
 use crate::laws::position::Position;
+use crate::laws::result::GameResult;
 use shakmaty::{Bitboard, CastlingSide, Color, Move, Role, Square, attacks};
 use std::collections::VecDeque;
 
@@ -23,6 +24,7 @@ mod press;
 mod search;
 mod view;
 
+pub use crate::game::Seen;
 use view::View;
 
 /// How long things must last (defaults; milliseconds).
@@ -137,40 +139,8 @@ pub enum Observation {
     AskDump,
     /// Both kings have stood on two of d4 e4 d5 e5.
     ResultSign {
-        result: &'static str,
+        result: GameResult,
     },
-}
-
-/// A move, and when the board first showed it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
-    pub mv: Move,
-    pub after: Position,
-    pub at: Millis,
-    /// What the board did not show of it.
-    pub doubt: Option<Doubt>,
-}
-
-impl Seen {
-    /// `mv`, played from `before`, legal or by geometry.
-    pub fn new(before: &Position, mv: Move, at: Millis) -> Seen {
-        Seen {
-            mv,
-            after: before.play(mv),
-            at,
-            doubt: None,
-        }
-    }
-
-    /// The same for a move that was found among those of `before`.
-    fn found(before: &Position, mv: Move, at: Millis) -> Seen {
-        Seen {
-            mv,
-            after: before.play_playable(mv),
-            at,
-            doubt: None,
-        }
-    }
 }
 
 /// A placement that no legal play explains.
@@ -265,7 +235,7 @@ pub struct Sensing {
     waiting_since: u64,
     frozen_since: Option<Millis>,
     resumed_at: Millis,
-    sign: Option<(Millis, &'static str)>,
+    sign: Option<(Millis, GameResult)>,
     sign_told: bool,
     lift_over_fault: Option<(Millis, Square)>,
     in_sync: bool,
@@ -721,9 +691,9 @@ impl Sensing {
         };
         let result = match (king(Color::White), king(Color::Black)) {
             (Some(white), Some(black)) => Some(match (white.is_light(), black.is_light()) {
-                (true, true) => "1-0",
-                (false, false) => "0-1",
-                _ => "1/2-1/2",
+                (true, true) => GameResult::WhiteWins,
+                (false, false) => GameResult::BlackWins,
+                _ => GameResult::Draw,
             }),
             _ => None,
         };

@@ -2,17 +2,15 @@
 
 use super::Table;
 use super::alerts::Source;
-use super::table::Game;
 use crate::board::{Orientation, OrientationSetting};
 use crate::command::{Command, Reply, Verb};
-use crate::game::{
-    CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, ResultBy, ResultState,
-};
+use crate::game::{Armed, Change, CorrectionReason, Game, ResultBy, Seen, Verdict};
 use crate::laws::Side;
 use crate::laws::position::Position;
+use crate::laws::result::{GameResult, UnknownResult};
 use crate::publish::{Ack, CloseReason, EventKind};
 use crate::text::one_line;
-use shakmaty::Color;
+use shakmaty::{ByColor, Color};
 
 /// How many commands are remembered, so that one that comes twice is carried out once.
 const REMEMBERED: usize = 256;
@@ -154,7 +152,12 @@ impl Table {
                         "keep_plies must be below {len}, the number of plies played"
                     ));
                 }
-                self.moved(keep, Vec::new(), CorrectionReason::TakenBack, Vec::new());
+                self.change_record(Change {
+                    keep,
+                    moves: Vec::new(),
+                    why: CorrectionReason::TakenBack,
+                    alternatives: Vec::new(),
+                });
                 self.follow_record(true);
                 Ok(())
             }
@@ -169,18 +172,18 @@ impl Table {
             Verb::AcceptPosition(accept) => self.accept_position(accept.turn),
             Verb::AcceptIllegal(accept) => self.accept_illegal(accept.uci.as_deref()),
             Verb::Result(result) => {
-                const RESULTS: [&str; 5] = ["1-0", "0-1", "1/2-1/2", "0-0", "*"];
-                if !RESULTS.contains(&result.result.as_str()) {
-                    return Err(format!("result must be one of {}", RESULTS.join(" ")));
-                }
+                let sign: GameResult = result
+                    .result
+                    .parse()
+                    .map_err(|error: UnknownResult| error.to_string())?;
                 if self.game.is_none() {
                     return Err("no game is open at this table".into());
                 }
-                self.set_result(
-                    &result.result,
-                    result.termination.clone(),
-                    result.reason.clone(),
-                );
+                self.set_result(Verdict {
+                    termination: result.termination.clone(),
+                    reason: result.reason.clone(),
+                    ..Verdict::set(sign, Some(ResultBy::Arbiter))
+                });
                 Ok(())
             }
             Verb::Resend(_) => {
@@ -191,10 +194,7 @@ impl Table {
             Verb::Orientation(args) => {
                 self.orientation_setting = args.orientation;
                 if args.orientation == OrientationSetting::Auto
-                    && self
-                        .game
-                        .as_ref()
-                        .is_some_and(|game| game.ended_at.is_none() && !game.line.is_empty())
+                    && self.open_game().is_some_and(|game| !game.line.is_empty())
                 {
                     // It is found at the next game; within one it is kept.
                     return Ok(());
@@ -234,7 +234,7 @@ impl Table {
                 "no game is open at this table; arm opens one, and accept_position joins one that runs"
                     .into(),
             ),
-            Some(game) if game.ended_at.is_some() => {
+            Some(game) if game.is_over() => {
                 Err("the game is over; a result of * reopens it".into())
             }
             Some(game) => Ok(game),
@@ -282,56 +282,16 @@ impl Table {
                 .parse::<crate::clock::control::TimeControl>()
                 .map_err(|error| format!("time_control: {error}"))?;
         }
-        self.paired = true;
-        let Some(game) = &mut self.game else {
-            self.next = Some(arm.clone());
-            self.open_game();
-            return Ok(());
-        };
-        let running = game.ended_at.is_none() && !game.line.is_empty();
-        let same_game = arm.game.is_some() && arm.game == game.arm.game;
-        if arm.adopt && running && !game.armed {
-            game.armed = true;
-            game.take_terms(arm);
-            if let Some(id) = &arm.game {
-                game.id = id.clone();
+        let armed = self.openings.arm(arm, self.game.as_mut());
+        self.tell_game();
+        match armed {
+            Armed::Opens => self.begin_game(),
+            Armed::Open => {}
+            Armed::Waits => {
+                self.note =
+                    Some("a game is under way; the pairing is kept for the next game".into());
             }
-            let start_fen = game.line.start.fen();
-            self.event(EventKind::GameStarted { start_fen });
-            for ply in 1..=self.line().len() {
-                self.tell_move(ply);
-            }
-            self.changed();
-            return Ok(());
         }
-        // Players who sat down before anybody had told who they are.
-        let names_it = is_named(arm)
-            && !is_named(&game.arm)
-            && arm.fen == game.arm.fen
-            && (arm.game.is_none() || game.arm.game.is_none());
-        if game.armed
-            && game.ended_at.is_none()
-            && (same_game
-                || names_it
-                || (!running && arm.fen == game.arm.fen)
-                || (arm.adopt && game.arm.game.is_none()))
-        {
-            // The same game: names and numbers come late, or have been put right. What was told keeps its id.
-            game.take_terms(arm);
-            if let Some(id) = arm.game.clone().filter(|_| !running) {
-                game.id = id;
-            }
-            self.changed();
-            return Ok(());
-        }
-        if running {
-            // It waits for this game to end, or for the array.
-            self.note = Some("a game is under way; the pairing is kept for the next game".into());
-            self.next = Some(arm.clone());
-            return Ok(());
-        }
-        self.next = Some(arm.clone());
-        self.open_game();
         Ok(())
     }
 
@@ -357,8 +317,11 @@ impl Table {
             return Err("the start position is not on the board".into());
         }
         if let Some(game) = &mut self.game {
-            game.white_clock_ms = white.or(game.white_clock_ms);
-            game.black_clock_ms = black.or(game.black_clock_ms);
+            let shown = game.clocks.shown;
+            game.clocks.shown = ByColor {
+                white: white.or(shown.white),
+                black: black.or(shown.black),
+            };
         }
         self.pressed(side, clk);
         self.publish_clock();
@@ -379,17 +342,13 @@ impl Table {
             .map_err(|error| error.to_string())?;
 
         let at = self.now;
-        self.moved(
+        self.change_record(Change {
             keep,
-            vec![crate::sensing::Seen::new(&position, mv, at)],
-            CorrectionReason::Command,
-            Vec::new(),
-        );
-        if self
-            .game
-            .as_ref()
-            .is_some_and(|game| game.ended_at.is_none())
-        {
+            moves: vec![Seen::new(&position, mv, at)],
+            why: CorrectionReason::Command,
+            alternatives: Vec::new(),
+        });
+        if self.open_game().is_some() {
             self.follow_record(true);
         }
         Ok(())
@@ -453,25 +412,17 @@ impl Table {
             }
         }
         check_kings(&shown)?;
-        self.next.get_or_insert_default();
-        self.open_game();
+        self.openings.arm_next();
+        self.begin_game();
         self.accept_position(turn)
     }
 
     /// The game goes on from another position: what was played before it is closed as it stands, and the rest is a game from there.
     fn go_on_from(&mut self, position: Position, from_board: bool) {
         if let Some(game) = &mut self.game {
-            let played = game.line.len();
-            game.line = Line::new(position);
-            game.joined = true;
-            game.started_at.get_or_insert(self.now);
-            if played > 0 {
-                self.event(EventKind::Correction {
-                    keep_plies: 0,
-                    reason: CorrectionReason::Command,
-                });
-            }
+            game.go_on_from(self.now, position);
         }
+        self.tell_game();
         self.follow_record(!from_board);
     }
 
@@ -500,14 +451,14 @@ impl Table {
                 let mv = tip
                     .parse_move(&named, true)
                     .map_err(|error| error.to_string())?;
-                (Some(id), vec![crate::sensing::Seen::new(&tip, mv, now)])
+                (Some(id), vec![Seen::new(&tip, mv, now)])
             }
             (None, Some(uci)) => {
                 let mv = tip
                     .parse_move(uci, true)
                     .map_err(|error| error.to_string())?;
 
-                (None, vec![crate::sensing::Seen::new(&tip, mv, now)])
+                (None, vec![Seen::new(&tip, mv, now)])
             }
             (None, None) => {
                 return Err("no irregular move stands on the board; name it as uci".into());
@@ -517,95 +468,42 @@ impl Table {
             self.sensing.settle_fault(id);
             self.close_alert(Source::Fault(id), CloseReason::Stands);
         }
-        let Some(game) = &mut self.game else {
-            return Ok(());
-        };
-        for (index, seen) in moves.into_iter().enumerate() {
-            let mut ply = Ply::new(seen.mv, seen.after, seen.at);
-            if index == 0 {
-                ply.doubt = Some(Doubt::IllegalAccepted);
-            }
-            game.started_at.get_or_insert(seen.at);
-            game.last_move_at = Some(seen.at);
-            game.line.plies.push(ply);
+        if let Some(game) = &mut self.game {
+            game.accept_illegal(moves);
         }
-        let from = game
-            .line
-            .plies
-            .iter()
-            .rposition(|ply| ply.doubt == Some(Doubt::IllegalAccepted))
-            .unwrap_or(0);
-        let len = game.line.len();
-        for number in from + 1..=len {
-            if number > 1 {
-                self.complete(number - 1, CompletedBy::Reply);
-            }
-            self.tell_move(number);
-        }
+        self.tell_game();
         self.follow_record(true);
         Ok(())
     }
 
-    fn set_result(&mut self, result: &str, termination: Option<String>, reason: Option<String>) {
-        let over = self
-            .game
-            .as_ref()
-            .is_some_and(|game| game.ended_at.is_some());
-        if result == "*" {
-            let Some(game) = &mut self.game else { return };
-            game.result = "*".into();
-            game.result_by = None;
-            game.result_state = None;
-            game.termination = None;
-            game.reason = reason;
+    fn set_result(&mut self, verdict: Verdict) {
+        let Some(game) = &mut self.game else { return };
+        let over = game.is_over();
+        if verdict.result == GameResult::Unknown {
+            game.reopen(verdict.reason);
+            self.tell_game();
             if over {
-                game.ended_at = None;
                 self.follow_record(true);
             }
             self.close_alert(Source::Result, CloseReason::Superseded);
-            self.changed();
             return;
         }
+        let known = over.then(|| game.verdict.termination.clone());
+        let usual = known.unwrap_or_else(|| Some("normal".into()));
+        let verdict = Verdict {
+            termination: verdict.termination.or(usual),
+            ..verdict
+        };
         self.close_alert(Source::Result, CloseReason::Superseded);
         if !over {
-            self.end_game(
-                result,
-                Some(ResultBy::Arbiter),
-                ResultState::Set,
-                termination.or(Some("normal".into())),
-                reason,
-            );
+            self.end_game(verdict);
             return;
         }
-        let Some(game) = &mut self.game else { return };
-        game.result = result.to_owned();
-        game.result_by = Some(ResultBy::Arbiter);
-        game.result_state = Some(ResultState::Set);
-        game.termination = termination.clone().or(game.termination.take());
-        game.reason = reason.clone();
-        for ply in &mut game.line.plies {
-            ply.state = MoveState::Final;
+        if let Some(game) = &mut self.game {
+            game.set_result(verdict);
         }
-        self.event(EventKind::GameEnded {
-            result: result.to_owned(),
-            by: Some(ResultBy::Arbiter),
-            state: ResultState::Set,
-            termination,
-            reason,
-        });
-        self.changed();
-        self.publish_record();
-        self.publish_archive();
+        self.tell_ended();
     }
-}
-
-/// Whether a pairing names a player.
-fn is_named(arm: &crate::command::Arm) -> bool {
-    let players = [&arm.white, &arm.black];
-    players
-        .into_iter()
-        .flatten()
-        .any(|player| player.name.is_some())
 }
 
 fn check_kings(board: &shakmaty::Board) -> Outcome {

@@ -13,26 +13,29 @@ use crate::Millis;
 use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Picture, Reading};
 use crate::clock::{self, Wing};
 use crate::command::{Arm, Command, Reply};
-use crate::game::Line;
+use crate::game::{Game, Line, Openings, Terms};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Sensing, Timing};
 use crate::trace::{Arming, ClockKind, ClockSide};
-use shakmaty::{Color, Square};
+use shakmaty::Square;
 use std::collections::{BTreeMap, VecDeque};
 
 pub mod alerts;
+mod array;
+mod clocks;
 mod commands;
 pub mod entry;
+mod games;
+mod link;
+mod observed;
 mod output;
-mod table;
 
 pub use board::driver::Watch;
 pub use entry::Entry;
 use entry::{LinkState, What};
 pub use output::seconds as output_time;
-use table::Game;
 
 /// What a session is told once, at its beginning.
 #[derive(Debug, Clone)]
@@ -148,12 +151,8 @@ struct Table {
     sensing: Sensing,
     clock: clock::Tracker,
     game: Option<Game>,
-    games: u32,
-    /// Armed for the game after this one.
-    next: Option<Arm>,
-    /// A game was armed by name: the table follows a pairing.
-    paired: bool,
-    array: Array,
+    openings: Openings,
+    array: array::Array,
     setup_still_since: Millis,
     setup_judged: bool,
     // --- what was told ---
@@ -171,18 +170,6 @@ struct Table {
     publications: VecDeque<Publication>,
     replies: VecDeque<(Option<String>, Reply)>,
     stages: VecDeque<String>,
-}
-
-/// The start array, standing on the board or just left.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Array {
-    since: Option<Millis>,
-    /// It stood long enough that a legal first move begins a game.
-    ripe: bool,
-    /// It stands the other way round than the game that is open.
-    turned_round: bool,
-    /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
-    cleared: bool,
 }
 
 impl Session {
@@ -418,8 +405,14 @@ impl Table {
         let mut table = Table {
             sensing: Sensing::new(settings.timing),
             orientation_setting: settings.orientation,
-            next: settings.armed.clone(),
-            paired: false,
+            openings: Openings::new(
+                settings.arming,
+                Terms {
+                    rules: settings.rules,
+                    time_control: settings.time_control.clone(),
+                },
+                settings.armed.clone(),
+            ),
             settings,
             now,
             raw: Picture::default(),
@@ -431,8 +424,7 @@ impl Table {
             skipped_bytes: 0,
             clock: clock::Tracker::default(),
             game: None,
-            games: 0,
-            array: Array::default(),
+            array: array::Array::default(),
             setup_still_since: now,
             setup_judged: true,
             seq: 0,
@@ -449,8 +441,8 @@ impl Table {
             replies: VecDeque::new(),
             stages: VecDeque::new(),
         };
-        if table.next.is_some() {
-            table.open_game();
+        if table.openings.is_armed() {
+            table.begin_game();
             table.settle();
         }
         table
@@ -468,7 +460,7 @@ impl Table {
             }
             What::Clock(code) => self.apply_clock((*code).into()),
             What::Command(command) => self.apply_command(command),
-            What::Paired => self.paired = true,
+            What::Paired => self.openings.follow_pairings(),
             What::Link(state) => self.apply_link(*state),
             What::Serial(serial) => self.serial = Some(serial.clone()),
             What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
@@ -567,19 +559,6 @@ impl Table {
         )
     }
 
-    fn apply_link(&mut self, state: LinkState) {
-        let before = self.link;
-        self.link = match state {
-            LinkState::Up => Link::Ok,
-            LinkState::Down => Link::Missing,
-            LinkState::Silent => Link::Silent,
-            LinkState::Fault => Link::Fault,
-        };
-        if before != self.link {
-            self.tell_link();
-        }
-    }
-
     fn apply_squares(&mut self, changes: &[(u8, entry::Code)]) {
         let changes: Vec<(Square, Contents)> = changes
             .iter()
@@ -619,28 +598,6 @@ impl Table {
         sensing.handle_squares(now, &turned, &cx);
         self.find_ready();
     }
-
-    /// Whether a clock reading is for us and says something new.
-    fn takes_clock(&self, now: Millis, reading: &clock::Reading) -> bool {
-        !matches!(self.settings.clock, ClockKind::None | ClockKind::External)
-            && self.clock.is_news(now, reading)
-    }
-
-    /// The wing of White's clock: as set, else at White's left hand on a board that stands right (dgt.md 3.5).
-    fn white_wing(&self) -> Wing {
-        match self.settings.white_clock_side {
-            ClockSide::Left => Wing::Left,
-            ClockSide::Right => Wing::Right,
-            ClockSide::Auto => match self.orientation {
-                Some(Orientation::Rotated) => Wing::Right,
-                _ => Wing::Left,
-            },
-        }
-    }
-
-    fn side(&self, wing: Wing) -> Color {
-        clock::side_of(wing, self.white_wing())
-    }
 }
 
 /// The record of a table where no game is open.
@@ -672,8 +629,8 @@ fn context<'a>(
     Context {
         line: &game.line,
         following: game.is_followed(),
-        has_clock: game.has_clock,
-        unstarted: clock.is_attached() && !game.has_clock,
+        has_clock: game.clocks.used,
+        unstarted: clock.is_attached() && !game.clocks.used,
         can_dump: settings.watch == Watch::Judge,
         time_trouble: clock.is_running() && clock.to_move().is_some_and(short),
     }

@@ -4,9 +4,9 @@ use super::alerts::{Notice, Open, Place, Source, matter, names};
 use super::{Table, Watch};
 use crate::Millis;
 use crate::board::{Contents, Reading};
-use crate::clock::Wing;
 use crate::game::pgn::{self, PgnTags, Scope};
-use crate::game::snapshot::Snapshot;
+use crate::game::snapshot::{self, Snapshot};
+use crate::game::{self, ResultState};
 use crate::laws::Side;
 use crate::publish::{
     self, Alert, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason, Envelope, Event,
@@ -97,31 +97,59 @@ impl Table {
         }
     }
 
-    /// A ply of the record as an event.
-    pub(super) fn tell_move(&mut self, ply: usize) {
-        if let Some(index) = ply
-            .checked_sub(1)
-            .filter(|index| *index < self.line().len())
-        {
-            let told = self.move_payload(index);
-            self.event(EventKind::Move(told));
-        }
-    }
-
-    fn move_payload(&self, index: usize) -> publish::Move {
-        let line = self.line();
-        let ply = &line.plies[index];
-        publish::Move {
-            ply: index as u32 + 1,
-            uci: line.uci(index),
-            san: line.san(index),
-            state: ply.state,
-            by: ply.by,
-            clk_ms: ply.clk_ms,
-            emt_ms: ply.emt_ms,
-            doubt: ply.doubt,
-            alternatives: ply.alternatives.clone(),
-        }
+    /// What became of the game.
+    pub(super) fn game_event(&mut self, event: game::Event) {
+        self.event(match event {
+            game::Event::Started => EventKind::GameStarted {
+                start_fen: self.line().start.fen(),
+            },
+            game::Event::Move(told) => EventKind::Move(told),
+            game::Event::Completed {
+                ply,
+                by,
+                clk_ms,
+                emt_ms,
+            } => EventKind::Completed {
+                ply: ply as u32,
+                by,
+                clk_ms,
+                emt_ms,
+            },
+            game::Event::Correction { keep, reason } => EventKind::Correction {
+                keep_plies: keep as u32,
+                reason,
+            },
+            game::Event::Takeback { keep, reason } => EventKind::Takeback {
+                keep_plies: keep as u32,
+                reason,
+            },
+            game::Event::Gap {
+                ply,
+                plies,
+                alternatives,
+            } => EventKind::Gap {
+                ply: ply as u32,
+                plies: plies as u32,
+                alternatives,
+            },
+            game::Event::Press { side, shown } => EventKind::Press {
+                side: side.into(),
+                white_ms: shown.white,
+                black_ms: shown.black,
+            },
+            game::Event::Flag { side } => EventKind::Flag { side: side.into() },
+            game::Event::ResultProposed { result, by } => EventKind::ResultProposed {
+                result: result.to_string(),
+                by,
+            },
+            game::Event::Ended(verdict) => EventKind::GameEnded {
+                result: verdict.result.to_string(),
+                by: verdict.by,
+                state: verdict.state.unwrap_or(ResultState::Set),
+                termination: verdict.termination,
+                reason: verdict.reason,
+            },
+        });
     }
 
     /// What has changed since the last publication goes out: after the events, the record and its PGN.
@@ -187,10 +215,7 @@ impl Table {
     }
 
     pub(super) fn unfinished(&self) -> Option<(String, String)> {
-        let open = self
-            .game
-            .as_ref()
-            .is_some_and(|game| game.ended_at.is_none() && !game.line.is_empty());
+        let open = self.open_game().is_some_and(|game| !game.line.is_empty());
         let payload = self.game_payload().filter(|_| open)?;
         let text = pgn::write(&payload.record, &self.pgn_tags(), Scope::Archive);
         Some((payload.record.game, text))
@@ -219,52 +244,49 @@ impl Table {
                 rev: game.rev,
                 table: self.table_name(),
                 phase: game.phase(),
-                ruleset: game.rules.ruleset.to_string(),
-                variant: game.rules.variant.to_string(),
-                supervised: game.rules.supervised,
+                ruleset: game.terms.rules.ruleset.to_string(),
+                variant: game.terms.rules.variant.to_string(),
+                supervised: game.terms.rules.supervised,
                 start_fen: game.line.start.fen(),
                 chess960: game.line.start.castling_mode().is_chess960(),
                 fen: tip.fen(),
                 turn: Side::from(tip.turn()),
                 moves: (0..game.line.len())
-                    .map(|index| self.move_payload(index))
+                    .map(|index| snapshot::Move::of(&game.line, index))
                     .collect(),
                 round: game.arm.round.clone(),
                 board: game.arm.board.clone(),
                 white: game.arm.white.clone().unwrap_or_default(),
                 black: game.arm.black.clone().unwrap_or_default(),
-                time_control: game.time_control.clone(),
+                time_control: game.terms.time_control.clone(),
                 started_at: game.started_at.map(|at| self.wall(at)),
                 last_move_at: game.last_move_at.map(|at| self.wall(at)),
                 ended_at: game.ended_at.map(|at| self.wall(at)),
-                white_clock_ms: game.white_clock_ms,
-                black_clock_ms: game.black_clock_ms,
-                result: game.result.clone(),
-                result_by: game.result_by,
-                result_state: game.result_state,
-                termination: game.termination.clone(),
-                reason: game.reason.clone(),
+                white_clock_ms: game.clocks.shown.white,
+                black_clock_ms: game.clocks.shown.black,
+                result: game.verdict.result.to_string(),
+                result_by: game.verdict.by,
+                result_state: game.verdict.state,
+                termination: game.verdict.termination.clone(),
+                reason: game.verdict.reason.clone(),
                 in_sync: self.sensing.is_in_sync(),
             },
         })
     }
 
     pub(super) fn publish_position(&mut self) {
-        let live = self
-            .game
-            .as_ref()
-            .is_none_or(|game| game.ended_at.is_none());
+        let live = !self.game.as_ref().is_some_and(game::Game::is_over);
         if !live && self.told_position.as_ref().is_some_and(|told| !told.live) {
             return;
         }
         let picture = self.sensing.picture();
         let differing = match &self.game {
-            Some(game) if game.ended_at.is_none() => picture.differing(game.line.tip().board()),
+            Some(game) if !game.is_over() => picture.differing(game.line.tip().board()),
             _ => shakmaty::Bitboard::EMPTY,
         };
         let placement = match &self.game {
             // The position of the end, whatever is done with the men afterwards.
-            Some(game) if game.ended_at.is_some() => game.line.tip().placement(),
+            Some(game) if game.is_over() => game.line.tip().placement(),
             _ => picture.placement(),
         };
         let payload = publish::Position {
@@ -296,25 +318,25 @@ impl Table {
     pub(super) fn publish_clock(&mut self) {
         let flags = self.flags();
         let running = match (self.clock.is_running(), self.clock.to_move()) {
-            (true, Some(wing)) => match self.side_of_wing(wing) {
+            (true, Some(wing)) => match self.side(wing) {
                 Color::White => Running::White,
                 Color::Black => Running::Black,
             },
             _ => Running::None,
         };
         let has_commands =
-            self.game.as_ref().is_some_and(|game| game.has_clock) && !self.clock.is_attached();
+            self.game.as_ref().is_some_and(|game| game.clocks.used) && !self.clock.is_attached();
         let payload = publish::Clock {
             envelope: self.envelope(),
             table: self.table_name(),
             white_ms: self.clock_ms(Color::White),
             black_ms: self.clock_ms(Color::Black),
             running,
-            flag: match flags {
-                [true, true] => Flag::Both,
-                [true, false] => Flag::White,
-                [false, true] => Flag::Black,
-                [false, false] => Flag::None,
+            flag: match (flags.white, flags.black) {
+                (true, true) => Flag::Both,
+                (true, false) => Flag::White,
+                (false, true) => Flag::Black,
+                (false, false) => Flag::None,
             },
             source: if self.clock.is_attached() {
                 ClockSource::Dgt
@@ -340,10 +362,6 @@ impl Table {
             );
             self.told_clock = Some(payload);
         }
-    }
-
-    fn side_of_wing(&self, wing: Wing) -> Color {
-        crate::clock::side_of(wing, self.white_wing())
     }
 
     fn publish_status(&mut self) {
@@ -559,7 +577,7 @@ impl Table {
         let rules = self
             .game
             .as_ref()
-            .map_or(self.settings.rules, |game| game.rules);
+            .map_or(self.settings.rules, |game| game.terms.rules);
         let article = rules.article(matter(kind)?)?;
         Some(Law {
             ruleset: rules.ruleset.to_string(),

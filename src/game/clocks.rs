@@ -1,0 +1,161 @@
+//! What the clock has to do with a game: who thinks, what was pressed, whose flag is down.
+
+use super::record::{Event, Game, plies_before};
+use super::{CompletedBy, Ply};
+use crate::Millis;
+use crate::clock::control::TimeControl;
+use shakmaty::{ByColor, Color};
+
+/// The clock as far as this game is concerned.
+#[derive(Debug, Clone, Default)]
+pub struct Clocks {
+    /// A clock has run, or was pressed, in this game.
+    pub used: bool,
+    pub stopped_at: Option<Millis>,
+    /// What it showed last.
+    pub shown: ByColor<Option<u64>>,
+    /// Whose flags are down.
+    pub flags: ByColor<bool>,
+    /// Since when the side to move has been thinking on a running clock, and what it had used before a stop.
+    thinking: Option<(Color, Millis)>,
+    thought_ms: Millis,
+    /// The last press of each side: the mover's clock and the time he used, for the move that it completes.
+    pressed: ByColor<Option<PressTimes>>,
+    /// How often each flag fell: the first fall ends the first period.
+    falls: ByColor<usize>,
+    /// Presses in a row that fit the other side's move.
+    wrong_presses: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PressTimes {
+    pub clk_ms: Option<u64>,
+    pub emt_ms: Option<u64>,
+}
+
+/// A flag fell, with what the time control asks of it (6.8, 6.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlagFall {
+    /// How many moves that side has completed, and how many it had to, where that is known.
+    pub completed: u32,
+    pub required: Option<u32>,
+    pub both: bool,
+}
+
+impl Clocks {
+    /// Takes what was pressed for the move that it completes.
+    pub(super) fn take_press(&mut self, mover: Color) -> Option<PressTimes> {
+        self.wrong_presses = 0;
+        self.pressed.get_mut(mover).take()
+    }
+}
+
+impl Game {
+    /// The clock of this side began to run. False where this game is not concerned.
+    pub fn handle_clock_started(&mut self, now: Millis, side: Color) -> bool {
+        if self.is_over() || !self.ready {
+            return false;
+        }
+        let clocks = &mut self.clocks;
+        clocks.used = true;
+        clocks.stopped_at = None;
+        if clocks.thinking.is_none_or(|(thinker, _)| thinker != side) {
+            clocks.thought_ms = 0;
+        }
+        clocks.thinking = Some((side, now));
+        self.quiet_since = None;
+        self.started_at.get_or_insert(now);
+        // What was played before the clock ran was provisional until now.
+        for ply in 1..self.line.len() {
+            self.complete(ply, CompletedBy::Reply);
+        }
+        self.change();
+        true
+    }
+
+    /// The clock stopped. False where this game is not concerned.
+    pub fn handle_clock_stopped(&mut self, now: Millis) -> bool {
+        if !self.clocks.used || self.is_over() {
+            return false;
+        }
+        if let Some((_, since)) = self.clocks.thinking {
+            self.clocks.thought_ms += now.saturating_sub(since);
+        }
+        self.clocks.stopped_at = Some(now);
+        self.change();
+        true
+    }
+
+    /// A player pressed; `clk_ms` is what his clock shows after it. False where this game is not concerned.
+    pub fn handle_press(
+        &mut self,
+        now: Millis,
+        side: Color,
+        clk_ms: Option<u64>,
+        shown: ByColor<Option<u64>>,
+    ) -> bool {
+        if self.is_over() || !self.ready {
+            return false;
+        }
+        let clocks = &mut self.clocks;
+        let emt_ms = match clocks.thinking {
+            Some((thinker, since)) if thinker == side && clocks.stopped_at.is_none() => {
+                Some(clocks.thought_ms + now.saturating_sub(since))
+            }
+            _ => None,
+        };
+        clocks.thinking = Some((!side, now));
+        clocks.thought_ms = 0;
+        clocks.used = true;
+        *clocks.pressed.get_mut(side) = Some(PressTimes { clk_ms, emt_ms });
+        self.quiet_since = None;
+        self.started_at.get_or_insert(now);
+        self.tell(Event::Press { side, shown });
+        self.change();
+        true
+    }
+
+    /// This side's clock was pressed over a move of the other side. True once it has happened twice in a row: once may be a message
+    /// that came late, a whole think of each side is none (case L1).
+    pub fn handle_wrong_press(&mut self) -> bool {
+        self.clocks.wrong_presses += 1;
+        self.clocks.wrong_presses >= 2
+    }
+
+    /// The times that the clock shows. False where nothing is new.
+    pub fn show_times(&mut self, shown: ByColor<Option<u64>>) {
+        if !self.is_over() && self.clocks.shown != shown {
+            self.clocks.shown = shown;
+            self.change();
+        }
+    }
+
+    /// A flag fell; none where it had fallen before, or the game is over.
+    pub fn handle_flag(&mut self, side: Color) -> Option<FlagFall> {
+        if self.is_over() || *self.clocks.flags.get(side) {
+            return None;
+        }
+        *self.clocks.flags.get_mut(side) = true;
+        let falls = self.clocks.falls.get_mut(side);
+        let period = *falls;
+        *falls += 1;
+        self.tell(Event::Flag { side });
+        self.change();
+
+        let is_completed = |ply: &&Ply| ply.by.is_some();
+        let completed = self.line.plies.iter().filter(is_completed).count();
+        let plies = plies_before(&self.line.start).saturating_add(completed as u32);
+        let control = self.terms.time_control.as_deref();
+        let control = control.and_then(|text| text.parse::<TimeControl>().ok());
+        Some(FlagFall {
+            completed: side.fold_wb(plies.div_ceil(2), plies / 2),
+            required: control.and_then(|control| control.moves_by_end_of(period)),
+            both: self.clocks.flags.white && self.clocks.flags.black,
+        })
+    }
+
+    /// A flag is armed again once its clock shows time and no sign (case L14). True where it was down.
+    pub fn rearm_flag(&mut self, side: Color) -> bool {
+        std::mem::take(self.clocks.flags.get_mut(side))
+    }
+}

@@ -1,0 +1,181 @@
+//! The plies as they stand, and what is known of each.
+
+use crate::Millis;
+use crate::laws::position::Position;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shakmaty::{Color, Move};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MoveState {
+    Provisional,
+    Final,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompletedBy {
+    Press,
+    Reply,
+    End,
+    Quiet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    Ambiguous,
+    PromotionUnseen,
+    Gap,
+    IllegalAccepted,
+}
+
+/// Why plies that were published are no longer in the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CorrectionReason {
+    /// The same man went on to another square, or castling was completed.
+    MovedOn,
+    /// The move was taken back on the board.
+    TakenBack,
+    /// The first moves fell away when the array was set up again.
+    SetUpAgain,
+    /// King moves that were the result sign.
+    ResultSign,
+    /// The placement reads differently by now.
+    Reread,
+    /// By command.
+    Command,
+}
+
+/// A ply of the line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ply {
+    pub mv: Move,
+    /// The position after it.
+    pub after: Position,
+    /// When the board first showed it.
+    pub seen_at: Millis,
+    pub state: MoveState,
+    pub by: Option<CompletedBy>,
+    /// The mover has pressed, be it before the reply or after it.
+    pub pressed: bool,
+    pub clk_ms: Option<u64>,
+    pub emt_ms: Option<u64>,
+    pub doubt: Option<Doubt>,
+    pub alternatives: Vec<String>,
+}
+
+impl Ply {
+    pub fn new(mv: Move, after: Position, seen_at: Millis) -> Ply {
+        Ply {
+            mv,
+            after,
+            seen_at,
+            state: MoveState::Provisional,
+            by: None,
+            pressed: false,
+            clk_ms: None,
+            emt_ms: None,
+            doubt: None,
+            alternatives: Vec::new(),
+        }
+    }
+}
+
+/// A move, and when the board first showed it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub mv: Move,
+    pub after: Position,
+    pub at: Millis,
+    /// What the board did not show of it.
+    pub doubt: Option<Doubt>,
+}
+
+impl Seen {
+    /// `mv`, played from `before`, legal or by geometry.
+    pub fn new(before: &Position, mv: Move, at: Millis) -> Seen {
+        Seen {
+            mv,
+            after: before.play(mv),
+            at,
+            doubt: None,
+        }
+    }
+
+    /// The same for a move that was found among those of `before`.
+    pub fn found(before: &Position, mv: Move, at: Millis) -> Seen {
+        Seen {
+            mv,
+            after: before.play_playable(mv),
+            at,
+            doubt: None,
+        }
+    }
+}
+
+/// The moves as they stand now, with every position on the way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    pub start: Position,
+    pub plies: Vec<Ply>,
+}
+
+impl Line {
+    pub fn new(start: Position) -> Line {
+        Line {
+            start,
+            plies: Vec::new(),
+        }
+    }
+
+    /// How many plies were played.
+    pub fn len(&self) -> usize {
+        self.plies.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.plies.is_empty()
+    }
+
+    /// The position after the first `plies` plies.
+    pub fn position(&self, plies: usize) -> &Position {
+        match plies.checked_sub(1).and_then(|index| self.plies.get(index)) {
+            Some(ply) => &ply.after,
+            None if plies == 0 => &self.start,
+            None => self.tip(),
+        }
+    }
+
+    /// The position that the board should show.
+    pub fn tip(&self) -> &Position {
+        self.plies.last().map_or(&self.start, |ply| &ply.after)
+    }
+
+    /// Who played ply number `ply`, counted from 1.
+    pub fn mover(&self, ply: usize) -> Color {
+        self.position(ply.saturating_sub(1)).turn()
+    }
+
+    /// UCI of the ply at this index, counted from 0.
+    pub fn uci(&self, index: usize) -> String {
+        self.position(index).uci(self.plies[index].mv)
+    }
+
+    pub fn san(&self, index: usize) -> String {
+        self.position(index).san(self.plies[index].mv)
+    }
+
+    /// UCI of moves that were not played, from the position after the first `keep` plies.
+    pub fn uci_of(&self, keep: usize, moves: &[Move]) -> String {
+        let mut position = self.position(keep).clone();
+        let mut words = Vec::new();
+        for m in moves {
+            words.push(position.uci(*m));
+            position = position.play(*m);
+        }
+        words.join(" ")
+    }
+}

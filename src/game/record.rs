@@ -1,0 +1,420 @@
+//! The game itself: what is seen enters it, and what became of it is polled.
+
+use super::opening::Terms;
+use super::snapshot;
+use super::{
+    Clocks, CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, ResultBy, Seen, Verdict,
+};
+use crate::Millis;
+use crate::command::Arm;
+use crate::laws::position::Position;
+use crate::laws::result::GameResult;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shakmaty::{ByColor, Color, Move, Square};
+use std::collections::VecDeque;
+
+/// A game at a table.
+///
+/// Whatever changes it is followed by [`Game::poll_event`] until nothing is left, and [`Game::take_changed`].
+#[derive(Debug, Clone)]
+pub struct Game {
+    pub id: String,
+    /// Whether it is told to others; play from the array that nobody armed is kept, and not told.
+    pub armed: bool,
+    /// Who plays, and what else was said of it.
+    pub arm: Arm,
+    pub terms: Terms,
+    pub line: Line,
+    /// Rises with every change that is told.
+    pub rev: u64,
+    /// The start position has stood on the board.
+    pub ready: bool,
+    pub clocks: Clocks,
+    pub started_at: Option<Millis>,
+    pub last_move_at: Option<Millis>,
+    pub ended_at: Option<Millis>,
+    pub verdict: Verdict,
+    /// At a table without a clock: since when the last move waits for an answer.
+    pub quiet_since: Option<Millis>,
+    /// A game that is joined from a position: castling and en passant before it are unknown.
+    pub joined: bool,
+    /// The record before a king stepped into the centre, and where to: it may be the result sign that begins.
+    pub(super) before_king_step: Option<(Line, Square)>,
+    events: VecDeque<Event>,
+    changed: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    #[default]
+    Setup,
+    Ready,
+    Playing,
+    Paused,
+    Ended,
+}
+
+/// The record reads otherwise from ply `keep` + 1 on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub keep: usize,
+    pub moves: Vec<Seen>,
+    pub why: CorrectionReason,
+    /// The lines that fit as well as this one, which is the first of them.
+    pub alternatives: Vec<Vec<Move>>,
+}
+
+/// Plies that nobody saw singly, and how many orders of them fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Orders {
+    pub plies: usize,
+    pub orders: usize,
+}
+
+/// What became of a game.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    Started,
+    Move(snapshot::Move),
+    Completed {
+        ply: usize,
+        by: CompletedBy,
+        clk_ms: Option<u64>,
+        emt_ms: Option<u64>,
+    },
+    Correction {
+        keep: usize,
+        reason: CorrectionReason,
+    },
+    Takeback {
+        keep: usize,
+        reason: CorrectionReason,
+    },
+    /// Plies that nobody saw, from this one on.
+    Gap {
+        ply: usize,
+        plies: usize,
+        alternatives: Vec<String>,
+    },
+    Press {
+        side: Color,
+        /// What the clocks showed before it.
+        shown: ByColor<Option<u64>>,
+    },
+    Flag {
+        side: Color,
+    },
+    ResultProposed {
+        result: GameResult,
+        by: ResultBy,
+    },
+    Ended(Verdict),
+}
+
+impl Game {
+    pub fn new(id: String, armed: bool, start: Position, terms: Terms, arm: &Arm) -> Game {
+        let mut game = Game {
+            id,
+            armed,
+            arm: Arm::default(),
+            terms,
+            line: Line::new(start),
+            rev: 1,
+            ready: false,
+            clocks: Clocks::default(),
+            started_at: None,
+            last_move_at: None,
+            ended_at: None,
+            verdict: Verdict::default(),
+            quiet_since: None,
+            joined: false,
+            before_king_step: None,
+            events: VecDeque::new(),
+            changed: true,
+        };
+        game.take_terms(arm);
+        game.tell(Event::Started);
+        game
+    }
+
+    /// Takes over who plays and on what terms; what is not named stays as it is. The words were checked when the command came.
+    pub fn take_terms(&mut self, arm: &Arm) {
+        let rules = &mut self.terms.rules;
+        if let Some(ruleset) = arm.ruleset.as_deref().and_then(|text| text.parse().ok()) {
+            rules.ruleset = ruleset;
+        }
+        if let Some(variant) = arm.variant.as_deref().and_then(|text| text.parse().ok()) {
+            rules.variant = variant;
+        }
+        rules.supervised = arm.supervised.unwrap_or(rules.supervised);
+        if arm.time_control.is_some() {
+            self.terms.time_control = arm.time_control.clone();
+        }
+        self.arm = arm.clone();
+        self.change();
+    }
+
+    /// Somebody armed it after it had begun: it is told from its start.
+    pub fn adopt(&mut self, arm: &Arm) {
+        self.armed = true;
+        self.take_terms(arm);
+        if let Some(id) = &arm.game {
+            self.id = id.clone();
+        }
+        self.tell(Event::Started);
+        for ply in 1..=self.line.len() {
+            self.tell_move(ply);
+        }
+    }
+
+    /// Takes a change of the record. Where several orders of what was not seen fit, they are told.
+    pub fn take(&mut self, now: Millis, change: Change, clock_attached: bool) -> Option<Orders> {
+        let Change {
+            keep,
+            moves,
+            why,
+            alternatives,
+        } = change;
+        let keep = keep.min(self.line.len());
+        self.remember_king_step(keep, &moves);
+        let removed = self.line.len() - keep;
+        let replaced = self.line.plies.split_off(keep);
+        if removed > 0 {
+            self.tell(match why {
+                CorrectionReason::TakenBack | CorrectionReason::SetUpAgain => {
+                    Event::Takeback { keep, reason: why }
+                }
+                _ => Event::Correction { keep, reason: why },
+            });
+        }
+        let gap = moves.len().saturating_sub(removed);
+        let told: Vec<String> = alternatives
+            .iter()
+            .map(|line| self.line.uci_of(keep, line))
+            .collect();
+        let ambiguous = told.len() > 1;
+        if gap > 2 {
+            self.tell(Event::Gap {
+                ply: keep + 1,
+                plies: gap,
+                alternatives: told.clone(),
+            });
+        }
+        for (index, seen) in moves.into_iter().enumerate() {
+            let mut ply = Ply::new(seen.mv, seen.after, seen.at);
+            // The same move with another piece for the pawn, or after one: what completed it completed it.
+            let same = |old: &&Ply| old.mv.from() == ply.mv.from() && old.mv.to() == ply.mv.to();
+            if let Some(old) = replaced.get(index).filter(same) {
+                (ply.state, ply.by, ply.pressed) = (old.state, old.by, old.pressed);
+                (ply.clk_ms, ply.emt_ms) = (old.clk_ms, old.emt_ms);
+            }
+            if ambiguous {
+                ply.doubt = Some(Doubt::Ambiguous);
+                if index == 0 {
+                    ply.alternatives = told.clone();
+                }
+            } else if gap > 2 {
+                ply.doubt = Some(Doubt::Gap);
+            }
+            ply.doubt = seen.doubt.or(ply.doubt);
+            self.push(ply);
+            let number = self.line.len();
+            // Before an attached clock runs, moves may still fall away.
+            if number > 1 && (self.clocks.used || !clock_attached) {
+                self.complete(number - 1, CompletedBy::Reply);
+            }
+            self.tell_move(number);
+        }
+        let open = self.line.plies.last().is_some_and(|ply| ply.by.is_none());
+        self.quiet_since = (open && !self.clocks.used && !clock_attached).then_some(now);
+        self.change();
+        ambiguous.then_some(Orders {
+            plies: gap,
+            orders: told.len(),
+        })
+    }
+
+    /// An irregular move stands, with what was played over it.
+    pub fn accept_illegal(&mut self, moves: Vec<Seen>) {
+        for (index, seen) in moves.into_iter().enumerate() {
+            let mut ply = Ply::new(seen.mv, seen.after, seen.at);
+            if index == 0 {
+                ply.doubt = Some(Doubt::IllegalAccepted);
+            }
+            self.push(ply);
+        }
+        let from = self
+            .line
+            .plies
+            .iter()
+            .rposition(|ply| ply.doubt == Some(Doubt::IllegalAccepted))
+            .unwrap_or(0);
+        for number in from + 1..=self.line.len() {
+            if number > 1 {
+                self.complete(number - 1, CompletedBy::Reply);
+            }
+            self.tell_move(number);
+        }
+    }
+
+    /// The game goes on from another position: what was played before it is no part of the record any more.
+    pub fn go_on_from(&mut self, now: Millis, position: Position) {
+        let played = self.line.len();
+        self.line = Line::new(position);
+        self.joined = true;
+        self.started_at.get_or_insert(now);
+        if played > 0 {
+            self.tell(Event::Correction {
+                keep: 0,
+                reason: CorrectionReason::Command,
+            });
+        }
+        self.change();
+    }
+
+    /// A ply is completed, by whatever came first.
+    pub fn complete(&mut self, ply: usize, by: CompletedBy) {
+        let Some(index) = ply.checked_sub(1).filter(|index| *index < self.line.len()) else {
+            return;
+        };
+        let mover = self.line.mover(ply);
+        let pressed = by == CompletedBy::Press;
+        let times = if pressed {
+            self.clocks.take_press(mover)
+        } else {
+            None
+        };
+        let entry = &mut self.line.plies[index];
+        entry.pressed |= pressed;
+        if entry.by.is_some() {
+            // A press after the reply completes nothing; it tells the time of the move that was answered.
+            if let Some(times) = times.filter(|_| entry.clk_ms.is_none()) {
+                entry.clk_ms = times.clk_ms;
+                entry.emt_ms = times.emt_ms;
+                self.change();
+            }
+            return;
+        }
+        entry.state = MoveState::Final;
+        entry.by = Some(by);
+        if let Some(times) = times {
+            entry.clk_ms = times.clk_ms;
+            entry.emt_ms = times.emt_ms;
+        }
+        let (clk_ms, emt_ms) = (entry.clk_ms, entry.emt_ms);
+        if pressed {
+            self.before_king_step = None;
+        }
+        self.quiet_since = None;
+        self.tell(Event::Completed {
+            ply,
+            by,
+            clk_ms,
+            emt_ms,
+        });
+        self.change();
+    }
+
+    /// The last move of this side is completed.
+    pub fn complete_last_of(&mut self, side: Color, by: CompletedBy) {
+        let last = (1..=self.line.len())
+            .rev()
+            .find(|ply| self.line.mover(*ply) == side);
+        if let Some(ply) = last {
+            self.complete(ply, by);
+        }
+    }
+
+    /// The exchange that the board had not shown stands there by now, and is what was recorded.
+    pub fn settle_promotion(&mut self, ply: usize) {
+        if let Some(ply) = ply
+            .checked_sub(1)
+            .and_then(|index| self.line.plies.get_mut(index))
+        {
+            ply.doubt = None;
+            self.change();
+        }
+    }
+
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether the record changed since this was asked last.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.ended_at.is_some()
+    }
+
+    pub fn is_followed(&self) -> bool {
+        self.ready && !self.is_over()
+    }
+
+    /// Whether a move was made in this game, be it before the position that the record begins with.
+    pub fn was_played(&self) -> bool {
+        !self.line.is_empty() || (self.ready && (self.joined || plies_before(&self.line.start) > 0))
+    }
+
+    /// Whether an array like this on the board can be this game still: reached by taking back, or by playing, as when all knights
+    /// have gone home.
+    pub fn explains_array(&self, start: &Position) -> bool {
+        if self.line.len() <= 2 {
+            return true;
+        }
+        let tip = self.line.tip();
+        let plays_there = |m: Move| tip.play(m).board() == start.board();
+        tip.board() == start.board() || tip.moves().into_iter().any(plays_there)
+    }
+
+    pub fn phase(&self) -> Phase {
+        if self.is_over() {
+            Phase::Ended
+        } else if !self.ready {
+            Phase::Setup
+        } else if self.clocks.stopped_at.is_some() && self.clocks.used {
+            Phase::Paused
+        } else if self.started_at.is_some() {
+            Phase::Playing
+        } else {
+            Phase::Ready
+        }
+    }
+
+    fn push(&mut self, ply: Ply) {
+        self.started_at.get_or_insert(ply.seen_at);
+        self.last_move_at = Some(ply.seen_at);
+        self.line.plies.push(ply);
+    }
+
+    /// A ply of the record as an event.
+    pub(super) fn tell_move(&mut self, ply: usize) {
+        if let Some(told) = ply
+            .checked_sub(1)
+            .filter(|index| *index < self.line.len())
+            .map(|index| snapshot::Move::of(&self.line, index))
+        {
+            self.tell(Event::Move(told));
+        }
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    pub(super) fn change(&mut self) {
+        self.changed = true;
+    }
+}
+
+/// The plies before a position, as its move number counts them.
+pub(super) fn plies_before(position: &Position) -> u32 {
+    let setup = position.setup();
+    (u32::from(setup.fullmoves) - 1)
+        .saturating_mul(2)
+        .saturating_add(setup.turn.fold_wb(0, 1))
+}

@@ -1,0 +1,240 @@
+//! How a game ends: by the board, by the kings, by the arbiter.
+
+use super::record::{Event, Game};
+use super::{CompletedBy, CorrectionReason, MoveState, Ply, Seen};
+use crate::Millis;
+use crate::laws::result::GameResult;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shakmaty::{Move, Role, Square};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultBy {
+    Kings,
+    Board,
+    Arbiter,
+    Import,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultState {
+    Proposed,
+    Set,
+}
+
+/// How a game stands: its result, who says so, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub result: GameResult,
+    pub by: Option<ResultBy>,
+    pub state: Option<ResultState>,
+    /// PGN Termination.
+    pub termination: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// What became of a result that the kings showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sign {
+    /// Nothing was played, or the game has this result already.
+    Nothing,
+    /// It is proposed.
+    Proposed,
+    /// It is only proposed, because something contradicts it.
+    Contradicted(String),
+    /// The game ends so.
+    Ends(Verdict),
+    /// The game had ended otherwise, by the kings too.
+    Corrected,
+}
+
+impl Verdict {
+    /// A result that is set.
+    pub fn set(result: GameResult, by: Option<ResultBy>) -> Verdict {
+        Verdict {
+            result,
+            by,
+            state: Some(ResultState::Set),
+            termination: None,
+            reason: None,
+        }
+    }
+
+    pub fn termination(self, termination: impl Into<String>) -> Verdict {
+        Verdict {
+            termination: Some(termination.into()),
+            ..self
+        }
+    }
+
+    pub fn reason(self, reason: impl Into<String>) -> Verdict {
+        Verdict {
+            reason: Some(reason.into()),
+            ..self
+        }
+    }
+}
+
+impl Game {
+    /// What mate and stalemate make of the game, at once (5.1.1, 5.2.1).
+    pub fn ended_by_the_board(&self) -> Option<Verdict> {
+        let ending = self.line.tip().ending().filter(|_| !self.is_over())?;
+        Some(
+            Verdict::set(ending.result(), Some(ResultBy::Board))
+                .termination("normal")
+                .reason(ending.to_string()),
+        )
+    }
+
+    /// The game is over; its last move is completed by that.
+    pub fn end(&mut self, now: Millis, verdict: Verdict) {
+        let last = self.line.len();
+        if last > 0 {
+            let shown = *self.clocks.shown.get(self.line.mover(last));
+            if let Some(ply) = self.line.plies.last_mut().filter(|ply| ply.by.is_none()) {
+                ply.clk_ms = ply.clk_ms.or(shown);
+            }
+            self.complete(last, CompletedBy::End);
+        }
+        self.ended_at = Some(now);
+        self.quiet_since = None;
+        self.set_result(verdict);
+    }
+
+    /// The result of a game that is over, be it for the first time or put right.
+    pub fn set_result(&mut self, verdict: Verdict) {
+        for ply in &mut self.line.plies {
+            ply.state = MoveState::Final;
+        }
+        self.verdict = verdict.clone();
+        self.tell(Event::Ended(verdict));
+        self.change();
+    }
+
+    /// Somebody says how the game ends or should have ended; what has a result keeps it.
+    pub fn propose_result(&mut self, result: GameResult, by: ResultBy) {
+        self.tell(Event::ResultProposed { result, by });
+        if !self.is_over() {
+            self.verdict.result = result;
+            self.verdict.by = Some(by);
+            self.verdict.state = Some(ResultState::Proposed);
+            self.change();
+        }
+    }
+
+    /// The game goes on, as if nobody had said how it ended.
+    pub fn reopen(&mut self, reason: Option<String>) {
+        self.verdict = Verdict {
+            reason,
+            ..Verdict::default()
+        };
+        self.ended_at = None;
+        self.change();
+    }
+
+    /// Both kings stand in the centre.
+    pub fn handle_sign(&mut self, result: GameResult, propose: bool, clock_runs: bool) -> Sign {
+        if !self.was_played() && self.before_king_step.is_none() {
+            return Sign::Nothing;
+        }
+        if self.is_over() {
+            return self.handle_later_sign(result, propose);
+        }
+        self.remove_king_steps();
+        if !self.was_played() {
+            return Sign::Nothing;
+        }
+        let flags = &self.clocks.flags;
+        let flag = |color| *flags.get(color);
+        let loser = result.loser();
+        let on_time = loser.is_some_and(flag);
+        let contradiction = if loser.is_some_and(|loser| flag(!loser)) && !on_time {
+            Some("the flag of the other side is down")
+        } else if clock_runs {
+            Some("the clock runs")
+        } else {
+            None
+        };
+        if let Some(why) = contradiction {
+            self.propose_result(result, ResultBy::Kings);
+            return Sign::Contradicted(why.into());
+        }
+        if propose {
+            self.propose_result(result, ResultBy::Kings);
+            return Sign::Proposed;
+        }
+        let termination = if on_time { "time forfeit" } else { "normal" };
+        Sign::Ends(Verdict::set(result, Some(ResultBy::Kings)).termination(termination))
+    }
+
+    /// A second sign corrects the first; it corrects nothing else.
+    fn handle_later_sign(&mut self, result: GameResult, propose: bool) -> Sign {
+        let ended = self.verdict.result;
+        if ended == result {
+            return Sign::Nothing;
+        }
+        if propose || self.verdict.by != Some(ResultBy::Kings) {
+            self.propose_result(result, ResultBy::Kings);
+            return Sign::Contradicted(format!("the game ended {ended}"));
+        }
+        self.set_result(Verdict {
+            result,
+            reason: Some("the kings were placed anew".into()),
+            ..self.verdict.clone()
+        });
+        Sign::Corrected
+    }
+
+    /// Kings that walked to the centre have made no moves, if nobody pressed.
+    fn remove_king_steps(&mut self) {
+        let Some((line, _)) = self.before_king_step.take() else {
+            return;
+        };
+        let keep = line
+            .plies
+            .iter()
+            .zip(&self.line.plies)
+            .take_while(|(a, b)| a.mv == b.mv)
+            .count();
+        let removed = self.line.len() > keep;
+        let again: Vec<Ply> = line.plies[keep..].to_vec();
+        self.line = line;
+        if removed {
+            self.tell(Event::Correction {
+                keep,
+                reason: CorrectionReason::ResultSign,
+            });
+        }
+        for index in 0..again.len() {
+            self.tell_move(keep + index + 1);
+        }
+        self.change();
+    }
+
+    /// A king that steps into the centre may be on its way to the result sign.
+    pub(super) fn remember_king_step(&mut self, keep: usize, moves: &[Seen]) {
+        const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
+        match moves {
+            [
+                Seen {
+                    mv:
+                        Move::Normal {
+                            role: Role::King,
+                            to,
+                            ..
+                        },
+                    ..
+                },
+            ] if CENTRE.contains(to) => {
+                let unpressed_again = self.before_king_step.is_some() && keep < self.line.len();
+                if !unpressed_again {
+                    self.before_king_step = Some((self.line.clone(), *to));
+                }
+            }
+            [] => {}
+            _ => self.before_king_step = None,
+        }
+    }
+}

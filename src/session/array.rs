@@ -1,0 +1,232 @@
+//! What the board shows between games: how it stands, whether the start position is on it, and whether a new game begins.
+
+use super::Table;
+use super::alerts::{Notice, Source, named_in_text, way_back};
+use crate::Millis;
+use crate::board::{self, Orientation, OrientationSetting};
+use crate::game::{Change, CorrectionReason, Game, Seen};
+use crate::laws::position::Position;
+use crate::publish::{AlertKind, Audience, CloseReason, Severity};
+use shakmaty::{Bitboard, Color, Role, Square};
+
+/// The start array, standing on the board or just left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Array {
+    pub since: Option<Millis>,
+    /// It stood long enough that a legal first move begins a game.
+    ripe: bool,
+    /// It stands the other way round than the game that is open.
+    turned_round: bool,
+    /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
+    cleared: bool,
+}
+
+impl Table {
+    /// The start position stands on the board for the first time in this game: moves are followed from here on.
+    pub(super) fn find_ready(&mut self) {
+        let Some(game) = &mut self.game else { return };
+        if game.is_over() || !game.line.is_empty() {
+            return;
+        }
+        let differing = self.sensing.picture().differing(game.line.start.board());
+        let now = self.now;
+        if !game.ready && differing.is_empty() && !self.raw.is_blank() {
+            game.ready = true;
+            let (sensing, cx) = self.sensing();
+            sensing.follow(now, false, &cx);
+            self.close_alert(Source::Setup, CloseReason::Restored);
+            self.changed();
+            // A clock that runs already runs for this game.
+            if self.clock.is_running()
+                && let Some(wing) = self.clock.to_move()
+            {
+                self.clock_started(wing);
+            }
+        } else if game.ready && !game.clocks.used && differing.count() > 8 {
+            // The men are being set up anew; this is no play.
+            game.ready = false;
+            self.sensing.restart(self.sensing.picture().clone(), now);
+            self.changed();
+        }
+    }
+
+    /// Which way round the board stands, as long as no move of this game was made on it.
+    pub(super) fn find_orientation(&mut self) -> bool {
+        let found = match self.orientation_setting {
+            OrientationSetting::Normal => Some(Orientation::Normal),
+            OrientationSetting::Rotated => Some(Orientation::Rotated),
+            OrientationSetting::Auto => {
+                let fresh = self.open_game().is_none_or(|game| game.line.is_empty());
+                if !fresh || !self.raw.is_complete() {
+                    return false;
+                }
+                let start = self.open_game().map(|game| game.line.start.clone());
+                board::find_orientation(&self.raw, start.unwrap_or_else(Position::initial).board())
+            }
+        };
+        let Some(found) = found.filter(|found| self.orientation != Some(*found)) else {
+            return false;
+        };
+        let first = self.orientation.is_none();
+        self.orientation = Some(found);
+        if first && found == Orientation::Normal {
+            // The squares were read this way already.
+            return false;
+        }
+        let now = self.now;
+        if let Some(game) = &mut self.game
+            && game.line.is_empty()
+        {
+            game.ready = false;
+        }
+        self.sensing.restart(self.raw.oriented(found), now);
+        self.find_ready();
+        true
+    }
+
+    /// The array on the board, in either orientation: a new game may be about to begin.
+    pub(super) fn watch_array(&mut self) -> bool {
+        let start = self.openings.next_start();
+        self.watch_clearing();
+        let turned = self.raw.rotated().agrees_with(start.board());
+        let stands = self.raw.is_complete() && (self.raw.agrees_with(start.board()) || turned);
+        if stands {
+            if self.array.since.is_none() {
+                // A man that was only adjusted does not make it stand anew: `ripe` stays as it is.
+                self.array.since = Some(self.now);
+                let stands = if turned {
+                    Orientation::Rotated
+                } else {
+                    Orientation::Normal
+                };
+                self.array.turned_round = self
+                    .orientation
+                    .is_some_and(|orientation| orientation != stands);
+            }
+            return false;
+        }
+        if let Some(since) = self.array.since.take() {
+            self.array.ripe = self.may_open()
+                && (self.array.ripe
+                    || self.now.saturating_sub(since) >= self.settings.games.array_before_move);
+        }
+        if self.array.ripe && self.may_open() {
+            // A legal first move from an array that stood begins the game.
+            for orientation in [Orientation::Normal, Orientation::Rotated] {
+                let picture = self.raw.oriented(orientation);
+                let differing = picture.differing(start.board());
+                let moves =
+                    crate::sensing::explain::moves_to(&start, &picture, differing, Bitboard::EMPTY);
+                if let [m] = moves.as_slice() {
+                    self.begin_anew();
+                    self.orientation = Some(orientation);
+                    let now = self.now;
+                    if let Some(game) = &mut self.game {
+                        game.ready = true;
+                    }
+                    self.sensing.restart(picture, now);
+                    self.change_record(Change {
+                        keep: 0,
+                        moves: vec![Seen::new(&start, *m, now)],
+                        why: CorrectionReason::Reread,
+                        alternatives: Vec::new(),
+                    });
+                    return true;
+                }
+            }
+            if self.raw.differing(start.board()).count() > 4
+                && self.raw.rotated().differing(start.board()).count() > 4
+            {
+                self.array.ripe = false;
+            }
+        }
+        false
+    }
+
+    /// A board that differs from the game on so many squares is being cleared.
+    fn watch_clearing(&mut self) {
+        const MANY: usize = 16;
+        let Some(game) = self
+            .game
+            .as_ref()
+            .filter(|game| game.is_followed() && !game.line.is_empty())
+        else {
+            self.array.cleared = false;
+            return;
+        };
+        let orientation = self.orientation.unwrap_or(Orientation::Normal);
+        match self
+            .raw
+            .oriented(orientation)
+            .differing(game.line.tip().board())
+            .count()
+        {
+            0 => self.array.cleared = false,
+            MANY.. => self.array.cleared = true,
+            _ => {}
+        }
+    }
+
+    /// Whether the next game's array stands on the board while the last game is still open.
+    pub(super) fn stands_as_array(&self) -> bool {
+        self.array.since.is_some() && self.may_open()
+    }
+
+    /// Whether an array on the board would be a new game: none is open, or the one that is has moves that an array does not explain
+    /// as taken back.
+    pub(super) fn may_open(&self) -> bool {
+        self.open_game()
+            .is_none_or(|game| self.is_left_for_array(game))
+    }
+
+    /// Whether an array on the board has left this game behind: it was reached neither by taking back nor by playing, as when all
+    /// knights have gone home.
+    fn is_left_for_array(&self, game: &Game) -> bool {
+        if self.array.turned_round || self.array.cleared {
+            // Nobody takes moves back by turning the board, or by clearing it.
+            return true;
+        }
+        // Before an attached clock runs, moves fall away when the array is set up again; it is the same game.
+        let unstarted = self.clock.is_attached() && !game.clocks.used;
+        !unstarted && !game.explains_array(&self.openings.next_start())
+    }
+
+    pub(super) fn is_setting_up(&self) -> bool {
+        self.raw.is_complete() && self.open_game().is_some_and(|game| !game.ready)
+    }
+
+    /// All men are there and some stand on each other's squares.
+    pub(super) fn judge_setup(&mut self) {
+        let Some(game) = &self.game else { return };
+        let board = game.line.start.board().clone();
+        let picture = self.sensing.picture();
+        let differing = picture.differing(&board);
+        let same_men = Color::ALL.iter().all(|color| {
+            Role::ALL.iter().all(|role| {
+                let piece = role.of(*color);
+                let shown = Square::ALL
+                    .iter()
+                    .filter(|square| picture.piece(**square) == Some(piece))
+                    .count();
+                shown == board.by_piece(piece).count()
+            })
+        });
+        if differing.any() && differing.count() <= 8 && same_men {
+            let mut notice = Notice::new(
+                AlertKind::SetupWrong,
+                Audience::Arbiter,
+                Severity::Warn,
+                format!(
+                    "the start position differs ({}). Look at the board.",
+                    named_in_text(differing)
+                ),
+            );
+            notice.squares = differing;
+            notice.detail.way_back = way_back(picture, &board);
+            notice.detail.restore = Some(board.board_fen().to_string());
+            self.raise(Source::Setup, notice);
+        } else {
+            self.close_alert(Source::Setup, CloseReason::Restored);
+        }
+    }
+}

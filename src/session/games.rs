@@ -1,0 +1,254 @@
+//! The games of this table: opened, told, and ended.
+
+use super::alerts::{Notice, Source};
+use super::array::Array;
+use super::{NO_LINE, Table, Watch};
+use crate::Millis;
+use crate::board::{Orientation, OrientationSetting};
+use crate::game::{Change, CompletedBy, Game, Line, ResultBy, Sign, Verdict};
+use crate::laws::result::GameResult;
+use crate::publish::{AlertKind, Audience, CloseReason, Severity};
+use crate::sensing::Observation;
+
+/// What a table waits for between moves and between games.
+#[derive(Debug, Clone, Copy)]
+enum Timer {
+    /// The start array has stood long enough to open a new game.
+    Array,
+    /// A set-up that is not the start position has stood long enough to be told.
+    Setup,
+    /// A clock that has run in this game has stood for long.
+    ClockStopped,
+    /// A move at a table without a clock has stood long enough to be completed.
+    Quiet,
+}
+
+impl Table {
+    /// The record of the game, be it over or not.
+    pub(super) fn line(&self) -> &Line {
+        self.game.as_ref().map_or(&NO_LINE, |game| &game.line)
+    }
+
+    /// The game that is not over.
+    pub(super) fn open_game(&self) -> Option<&Game> {
+        self.game.as_ref().filter(|game| !game.is_over())
+    }
+
+    pub(super) fn changed(&mut self) {
+        self.game_changed = true;
+    }
+
+    /// Tells what became of the game.
+    pub(super) fn tell_game(&mut self) {
+        while let Some(event) = self.game.as_mut().and_then(Game::poll_event) {
+            self.game_event(event);
+        }
+        if self.game.as_mut().is_some_and(Game::take_changed) {
+            self.changed();
+        }
+    }
+
+    /// Opens the game that is armed, or one as configured.
+    pub(super) fn begin_game(&mut self) {
+        self.close_alerts(
+            |source| !matches!(source, Source::Board | Source::Clock),
+            CloseReason::Ended,
+        );
+        let (table, stream) = (&self.settings.table, &self.settings.stream);
+        self.game = Some(self.openings.open(table, stream));
+        self.array = Array::default();
+        self.setup_judged = false;
+        let now = self.now;
+        if self.orientation_setting == OrientationSetting::Auto {
+            self.find_orientation();
+        }
+        let orientation = self.orientation.unwrap_or(Orientation::Normal);
+        self.sensing.restart(self.raw.oriented(orientation), now);
+        self.tell_game();
+        self.show_clock_times();
+        self.find_ready();
+    }
+
+    /// Closes what was not ended, unchanged, and opens the next game.
+    pub(super) fn begin_anew(&mut self) {
+        let unfinished = self
+            .open_game()
+            .filter(|game| !game.line.is_empty())
+            .map(|game| game.id.clone());
+        if unfinished.is_some() {
+            let left = Verdict::set(GameResult::Unknown, None).reason("left unfinished");
+            self.end_game(left);
+        }
+        self.begin_game();
+        if let Some(old) = unfinished {
+            let notice = Notice::new(
+                AlertKind::ResultMissing,
+                Audience::Operator,
+                Severity::Info,
+                format!("game {old} was left without a result."),
+            );
+            self.raise(Source::Result, notice);
+        }
+    }
+
+    /// The record reads otherwise.
+    pub(super) fn change_record(&mut self, change: Change) {
+        let (now, attached) = (self.now, self.clock.is_attached());
+        let Some(game) = &mut self.game else { return };
+        let orders = game.take(now, change, attached);
+        self.tell_game();
+        if let Some(doubt) = orders {
+            let notice = Notice::new(
+                AlertKind::Ambiguous,
+                Audience::Operator,
+                Severity::Warn,
+                format!(
+                    "{} plies were not seen singly; {} orders fit. Compare the score sheets.",
+                    doubt.plies, doubt.orders
+                ),
+            );
+            self.raise(Source::Doubt, notice);
+        }
+        if let Some(verdict) = self.game.as_ref().and_then(Game::ended_by_the_board) {
+            self.end_game(verdict);
+        }
+    }
+
+    /// The game is over: it is told as it stands, and what was open about it is closed.
+    pub(super) fn end_game(&mut self, verdict: Verdict) {
+        let now = self.now;
+        let Some(game) = &mut self.game else { return };
+        game.end(now, verdict);
+        self.tell_game();
+        self.sensing.finish();
+        self.take_closed_faults();
+        self.close_alerts(
+            |source| !matches!(source, Source::Board | Source::Clock | Source::Result),
+            CloseReason::Ended,
+        );
+        self.tell_ended();
+        self.publish_position();
+    }
+
+    /// The record of a game that is over has been set or put right.
+    pub(super) fn tell_ended(&mut self) {
+        self.tell_game();
+        self.changed();
+        self.publish_record();
+        self.publish_archive();
+    }
+
+    /// Faults that sensing closes while a game ends are told before the game's own alerts.
+    fn take_closed_faults(&mut self) {
+        let mut rest = Vec::new();
+        while let Some(observation) = self.sensing.poll_observation() {
+            match observation {
+                Observation::FaultClosed { id, why } => {
+                    self.close_alert(Source::Fault(id), why.into())
+                }
+                other => rest.push(other),
+            }
+        }
+        for observation in rest {
+            if matches!(observation, Observation::Sync { .. } | Observation::Stable) {
+                self.observe(observation);
+            }
+        }
+    }
+
+    /// A result token was put on the board (case A15): somebody says how the game ended.
+    pub(super) fn token_placed(&mut self, result: GameResult) {
+        let game = self.game.as_mut();
+        if let Some(game) = game.filter(|game| !game.is_over() && !game.line.is_empty()) {
+            game.propose_result(result, ResultBy::Board);
+            self.tell_game();
+        }
+    }
+
+    /// Both kings stand in the centre.
+    pub(super) fn result_sign(&mut self, result: GameResult) {
+        let running = self.clock.is_running();
+        let propose = self.settings.kings == super::ResultByKings::Propose;
+        let Some(game) = &mut self.game else { return };
+        let sign = game.handle_sign(result, propose, running);
+        self.tell_game();
+        match sign {
+            Sign::Nothing | Sign::Proposed => {}
+            Sign::Corrected => self.tell_ended(),
+            Sign::Ends(verdict) => self.end_game(verdict),
+            Sign::Contradicted(why) => {
+                let notice = Notice::new(
+                    AlertKind::ResultMismatch,
+                    Audience::Arbiter,
+                    Severity::Warn,
+                    format!("the kings show {result}, but {why}. Ask the players."),
+                );
+                self.raise(Source::Result, notice);
+            }
+        }
+    }
+
+    /// What is due between moves and between games, and when.
+    fn timers(&self) -> [(Option<Millis>, Timer); 4] {
+        let games = &self.settings.games;
+        let game = self.open_game();
+        let array = self.array.since.filter(|_| self.may_open());
+        let setup = (!self.setup_judged && self.is_setting_up()).then_some(self.setup_still_since);
+        let stands = game
+            .filter(|game| game.clocks.used && !game.line.is_empty())
+            .filter(|_| self.settings.watch == Watch::Judge && !self.is_open(Source::Clock))
+            .and_then(|game| game.clocks.stopped_at);
+        let quiet = game.and_then(|game| game.quiet_since);
+        [
+            (array.map(|since| since + games.array), Timer::Array),
+            (setup.map(|since| since + games.setup_wrong), Timer::Setup),
+            (
+                stands.map(|since| since + games.clock_stopped),
+                Timer::ClockStopped,
+            ),
+            (
+                quiet.map(|since| since + self.settings.timing.quiet),
+                Timer::Quiet,
+            ),
+        ]
+    }
+
+    pub(super) fn next_timer_between_games(&self) -> Option<Millis> {
+        self.timers().into_iter().filter_map(|(at, _)| at).min()
+    }
+
+    /// Fires a timer of this part, if one is due.
+    pub(super) fn fire_between_games(&mut self, now: Millis) -> bool {
+        let due = |(at, _): &(Option<Millis>, Timer)| at.is_some_and(|at| at <= now);
+        let Some((_, timer)) = self.timers().into_iter().find(due) else {
+            return false;
+        };
+        match timer {
+            Timer::Array => {
+                self.begin_anew();
+                self.array.since = None;
+            }
+            Timer::Setup => {
+                self.setup_judged = true;
+                self.judge_setup();
+            }
+            Timer::ClockStopped => {
+                let notice = Notice::new(
+                    AlertKind::ClockStopped,
+                    Audience::Operator,
+                    Severity::Info,
+                    "the clock has stood for a minute.",
+                );
+                self.raise(Source::Clock, notice);
+            }
+            Timer::Quiet => {
+                if let Some(game) = &mut self.game {
+                    game.quiet_since = None;
+                    game.complete(game.line.len(), CompletedBy::Quiet);
+                }
+                self.tell_game();
+            }
+        }
+        true
+    }
+}
