@@ -68,9 +68,11 @@ impl Table {
         if about_play && self.game.as_ref().is_some_and(|game| !game.armed) {
             return;
         }
+        // The rev of the record which will contain it: the one to come where there is something new, else the one told last.
+        let news = u64::from(about_play || self.game_changed);
         let (id, rev) = (
             game.map(|game| game.id.clone()),
-            game.map_or(0, |game| game.rev),
+            game.map_or(0, |game| game.rev + news),
         );
         self.seq += 1;
         let event = Event {
@@ -78,12 +80,7 @@ impl Table {
             id: format!("{}-{}", self.settings.stream, self.seq),
             table: self.table_name(),
             game: id,
-            // That of the record which will contain it: the one to come where there is something new, else the one told last.
-            rev: if about_play || self.game_changed {
-                rev + 1
-            } else {
-                rev
-            },
+            rev,
             kind,
         };
         self.publish(
