@@ -34,7 +34,7 @@ use crate::publish::{
     MoveState, Phase, Publication, Severity, Topic, VERSION,
 };
 use crate::sensing::Timing;
-use crate::session::{self, ResultByKings, Session, Watch};
+use crate::session::{self, ResultByKings, Session, Wall, Watch};
 use crate::text::one_line;
 use crate::trace::{self, Family, Header, Silence};
 
@@ -357,7 +357,7 @@ impl Node {
             if out.clock.look() {
                 boards_changed = true;
                 for table in &mut self.tables {
-                    table.session.set_wall(out.clock.wall_ms, out.clock.time_ok);
+                    table.handle_wall(out);
                 }
             }
         }
@@ -620,6 +620,12 @@ impl Table {
                 false
             }
         }
+    }
+
+    fn handle_wall(&mut self, out: &mut Outlets) {
+        let now = self.now(out.clock.now());
+        self.session.handle_wall(now, out.clock.setting());
+        self.drain(out);
     }
 
     fn handle_lost(&mut self, reason: String, out: &mut Outlets) -> bool {
@@ -1078,6 +1084,14 @@ impl Clock {
         is_set
     }
 
+    /// What a session is told of it.
+    fn setting(&self) -> Wall {
+        Wall {
+            offset_ms: self.wall_ms,
+            time_ok: self.time_ok,
+        }
+    }
+
     /// Now, RFC 3339.
     fn wall(&self) -> String {
         let unix = self.wall_ms + self.now() as i64;
@@ -1181,8 +1195,7 @@ fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> sessio
     session::Settings {
         stream: random_id(),
         boot: boot.to_owned(),
-        wall_offset_ms: clock.wall_ms,
-        time_ok: clock.time_ok,
+        wall: clock.setting(),
         timing: Timing {
             settle: s.settle_ms,
             settle_short: usual.settle_short.min(s.settle_ms),

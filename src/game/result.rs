@@ -238,3 +238,71 @@ impl Game {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Arm;
+    use crate::game::{Change, Terms};
+    use crate::laws::position::Position;
+    use shakmaty::Color;
+
+    /// A game in which White has moved.
+    fn game() -> Game {
+        let start = Position::initial();
+        let e4 = start.parse_move("e4", false).expect("a legal move");
+        let change = Change {
+            keep: 0,
+            moves: vec![Seen::new(&start, e4, 1_000)],
+            why: CorrectionReason::Reread,
+            alternatives: Vec::new(),
+        };
+        let mut game = Game::new("g".into(), true, start, Terms::default(), &Arm::default());
+        game.ready = true;
+        assert_eq!(game.take(1_000, change, false), None);
+        game
+    }
+
+    fn told(game: &mut Game) -> Option<Event> {
+        std::iter::from_fn(|| game.poll_event()).last()
+    }
+
+    #[test]
+    fn kings_placed_anew_are_told_as_they_are_recorded() {
+        let mut game = game();
+        let sign = game.handle_sign(GameResult::WhiteWins, false, false);
+        let Sign::Ends(verdict) = sign else {
+            panic!("{sign:?}");
+        };
+        game.end(9_000, verdict);
+        assert_eq!(told(&mut game), Some(Event::Ended(game.verdict.clone())));
+        let again = game.handle_sign(GameResult::Draw, false, false);
+        assert_eq!(again, Sign::Corrected);
+        assert_eq!(game.verdict.result, GameResult::Draw);
+        assert!(game.verdict.reason.is_some());
+        assert_eq!(told(&mut game), Some(Event::Ended(game.verdict.clone())));
+    }
+
+    #[test]
+    fn what_contradicts_a_sign_makes_it_a_proposal() {
+        for (flag, clock_runs, proposed) in [
+            (None, false, false),
+            (None, true, true),
+            (Some(Color::White), false, true),
+            (Some(Color::Black), false, false),
+        ] {
+            let mut game = game();
+            if let Some(side) = flag {
+                assert!(game.handle_flag(side).is_some());
+            }
+            let sign = game.handle_sign(GameResult::WhiteWins, false, clock_runs);
+            assert_eq!(
+                matches!(sign, Sign::Contradicted(_)),
+                proposed,
+                "{flag:?} {sign:?}"
+            );
+            let state = proposed.then_some(ResultState::Proposed);
+            assert_eq!(game.verdict.state, state);
+        }
+    }
+}

@@ -118,11 +118,7 @@ impl Table {
         let expires: jiff::Timestamp = text
             .parse()
             .map_err(|_| format!("expires {text:?} is not a time like 2027-04-02T13:04:12Z"))?;
-        let now = self
-            .settings
-            .wall_offset_ms
-            .saturating_add(i64::try_from(self.now).unwrap_or(i64::MAX));
-        if self.settings.time_ok && expires.as_millisecond() < now {
+        if self.wall.time_ok && expires.as_millisecond() < self.wall.unix_ms(self.now) {
             return Err("late: the command has expired".into());
         }
         Ok(())
@@ -203,7 +199,7 @@ impl Table {
                 Ok(())
             }
             Verb::Ack(ack) => {
-                let at = self.wall(self.now);
+                let at = self.wall_time(self.now);
                 let Some(open) = self.alerts.get_mut(&ack.alert) else {
                     return Err(format!("no alert {:?} is open", ack.alert));
                 };

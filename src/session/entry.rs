@@ -20,6 +20,8 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
+    /// The session began: what is armed from the start waits since then.
+    Begun,
     /// Squares that read differently, in the board's own numbering: index 0 to 63 (a1 is 0), and what they show.
     Squares {
         changes: Vec<(u8, Code)>,
@@ -29,6 +31,8 @@ pub enum What {
     /// A clock reading that says something new.
     Clock(ClockCode),
     Command(Box<Command>),
+    /// What the wall clock shows from now on.
+    Wall(Wall),
     /// A pairing stands whose game was played before the first entry.
     Paired,
     /// The link is up, down, open and silent, or open to something that is no board.
@@ -37,6 +41,23 @@ pub enum What {
     Serial(String),
     Firmware(String),
     Battery(u8),
+}
+
+/// The wall clock beside the monotonic one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wall {
+    /// Unix time in milliseconds at monotonic time 0.
+    pub offset_ms: i64,
+    /// Whether it can be trusted.
+    pub time_ok: bool,
+}
+
+impl Wall {
+    /// Unix time in milliseconds.
+    pub fn unix_ms(&self, at: Millis) -> i64 {
+        self.offset_ms
+            .saturating_add(i64::try_from(at).unwrap_or(i64::MAX))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

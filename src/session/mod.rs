@@ -33,7 +33,7 @@ mod observed;
 mod output;
 
 pub use board::driver::Watch;
-pub use entry::Entry;
+pub use entry::{Entry, Wall};
 use entry::{LinkState, What};
 pub use output::seconds as output_time;
 
@@ -45,9 +45,8 @@ pub struct Settings {
     pub stream: String,
     /// Names this run of the daemon.
     pub boot: String,
-    /// Unix time in milliseconds at monotonic time 0, if it is known.
-    pub wall_offset_ms: i64,
-    pub time_ok: bool,
+    /// What the wall clock shows at the beginning.
+    pub wall: Wall,
     pub timing: Timing,
     pub games: GameTiming,
     pub orientation: OrientationSetting,
@@ -106,8 +105,7 @@ impl Settings {
             table: table.into(),
             stream: "replay".into(),
             boot: "replay".into(),
-            wall_offset_ms: 0,
-            time_ok: false,
+            wall: Wall::default(),
             timing: Timing::default(),
             games: GameTiming::default(),
             orientation: OrientationSetting::Auto,
@@ -138,6 +136,7 @@ pub struct Session {
 struct Table {
     settings: Settings,
     now: Millis,
+    wall: Wall,
     // --- the board ---
     raw: Picture,
     orientation: Option<Orientation>,
@@ -174,10 +173,14 @@ struct Table {
 
 impl Session {
     pub fn new(settings: Settings, now: Millis) -> Session {
+        let begun = Entry {
+            at: now,
+            what: What::Begun,
+        };
         Session {
             driver: Driver::new(settings.watch),
             table: Table::new(settings, now),
-            entries: VecDeque::new(),
+            entries: VecDeque::from([begun]),
         }
     }
 
@@ -189,6 +192,7 @@ impl Session {
             .first()
             .map_or(told_until, |entry| entry.at.min(told_until));
         let mut session = Session::new(settings, begun);
+        session.entries.clear();
         for entry in entries {
             session.table.apply(entry);
             session.table.forget_output();
@@ -253,6 +257,13 @@ impl Session {
         self.enter(now, What::Paired);
     }
 
+    /// The wall clock was set, or can be trusted from now on, or no longer.
+    pub fn handle_wall(&mut self, now: Millis, wall: Wall) {
+        if self.table.wall != wall {
+            self.enter(now, What::Wall(wall));
+        }
+    }
+
     /// Does what is due until `now`.
     pub fn handle_timeout(&mut self, now: Millis) {
         self.table.run_until(now);
@@ -311,12 +322,6 @@ impl Session {
     /// Bytes that could not be read.
     pub fn skipped_bytes(&self) -> u64 {
         self.driver.skipped_bytes()
-    }
-
-    /// What the wall clock showed at monotonic time 0, once that is known or changes.
-    pub fn set_wall(&mut self, offset_ms: i64, time_ok: bool) {
-        self.table.settings.wall_offset_ms = offset_ms;
-        self.table.settings.time_ok = time_ok;
     }
 
     /// All retained publications as they stand, for a broker that may have lost them.
@@ -413,6 +418,7 @@ impl Table {
                 },
                 settings.armed.clone(),
             ),
+            wall: settings.wall,
             settings,
             now,
             raw: Picture::default(),
@@ -460,6 +466,8 @@ impl Table {
             }
             What::Clock(code) => self.apply_clock((*code).into()),
             What::Command(command) => self.apply_command(command),
+            What::Begun => {}
+            What::Wall(wall) => self.wall = *wall,
             What::Paired => self.openings.follow_pairings(),
             What::Link(state) => self.apply_link(*state),
             What::Serial(serial) => self.serial = Some(serial.clone()),
@@ -683,6 +691,32 @@ mod tests {
         );
         assert!(berta.ok && berta.note.unwrap().contains("kept for the next game"));
         assert_eq!(white(&session), Some("Anna"));
+    }
+
+    #[test]
+    fn the_wall_clock_is_rebuilt_with_the_session() {
+        let mut session = session(Watch::Ignore);
+        let wall = Wall {
+            offset_ms: 1_806_000_000_000,
+            time_ok: true,
+        };
+        session.handle_wall(500, wall);
+        session.handle_wall(600, wall);
+        assert!(ask(&mut session, "play", r#"{"move":"e4"}"#).ok);
+        let entries: Vec<Entry> = std::iter::from_fn(|| session.poll_entry()).collect();
+        assert_eq!(entries.len(), 3, "the same again is no entry");
+        let now = session.table.now;
+        let settings = session.table.settings.clone();
+        let mut again = Session::restore(settings, &entries, now);
+        let told = session.snapshot();
+        for (told, again) in told.iter().zip(again.snapshot()) {
+            assert_eq!(*told, again);
+        }
+        let game = told.iter().find_map(|publication| match &publication.body {
+            Body::Json(text) if text.contains("started_at") => Some(text),
+            _ => None,
+        });
+        assert!(game.is_some_and(|text| text.contains(r#""started_at":"2027-"#)));
     }
 
     #[test]

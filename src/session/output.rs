@@ -18,12 +18,8 @@ use shakmaty::{Color, Square};
 
 impl Table {
     /// Wall time as RFC 3339, in UTC.
-    pub(super) fn wall(&self, at: Millis) -> String {
-        let ms = self
-            .settings
-            .wall_offset_ms
-            .saturating_add(i64::try_from(at).unwrap_or(i64::MAX));
-        match jiff::Timestamp::from_millisecond(ms) {
+    pub(super) fn wall_time(&self, at: Millis) -> String {
+        match jiff::Timestamp::from_millisecond(self.wall.unix_ms(at)) {
             Ok(time) => format!("{time:.3}"),
             Err(_) => "1970-01-01T00:00:00.000Z".into(),
         }
@@ -35,9 +31,9 @@ impl Table {
             stream: self.settings.stream.clone(),
             seq: self.seq,
             boot: self.settings.boot.clone(),
-            at: self.wall(self.now),
+            at: self.wall_time(self.now),
             mono_ms: self.now,
-            time_ok: self.settings.time_ok,
+            time_ok: self.wall.time_ok,
         }
     }
 
@@ -226,8 +222,8 @@ impl Table {
             // A date that nobody is sure of is none.
             date: arm
                 .and_then(|arm| arm.date.clone())
-                .or_else(|| (!self.settings.time_ok).then(|| "????.??.??".to_owned())),
-            now: self.settings.time_ok.then(|| self.wall(self.now)),
+                .or_else(|| (!self.wall.time_ok).then(|| "????.??.??".to_owned())),
+            now: self.wall.time_ok.then(|| self.wall_time(self.now)),
         }
     }
 
@@ -256,9 +252,9 @@ impl Table {
                 white: game.arm.white.clone().unwrap_or_default(),
                 black: game.arm.black.clone().unwrap_or_default(),
                 time_control: game.terms.time_control.clone(),
-                started_at: game.started_at.map(|at| self.wall(at)),
-                last_move_at: game.last_move_at.map(|at| self.wall(at)),
-                ended_at: game.ended_at.map(|at| self.wall(at)),
+                started_at: game.started_at.map(|at| self.wall_time(at)),
+                last_move_at: game.last_move_at.map(|at| self.wall_time(at)),
+                ended_at: game.ended_at.map(|at| self.wall_time(at)),
                 white_clock_ms: game.clocks.shown.white,
                 black_clock_ms: game.clocks.shown.black,
                 result: game.verdict.result.to_string(),
@@ -523,7 +519,7 @@ impl Table {
                 .get(),
             since: known
                 .as_ref()
-                .map_or_else(|| self.wall(self.now), |(_, body)| body.since.clone()),
+                .map_or_else(|| self.wall_time(self.now), |(_, body)| body.since.clone()),
             law: self.law(notice.kind),
         };
         let mut body = notice.into_body(id.clone(), place);
