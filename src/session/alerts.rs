@@ -4,10 +4,12 @@ use crate::board::Picture;
 use crate::laws::Side;
 use crate::laws::ruleset::Matter;
 use crate::publish::{
-    ActUntil, AlertBody, AlertDetail, AlertKind, AlertState, Audience, CloseReason, Law, Severity,
+    Ack, ActUntil, AlertBody, AlertDetail, AlertKind, AlertState, Audience, CloseReason, Law,
+    Severity,
 };
 use crate::sensing::{FaultEnd, FaultKind};
 use shakmaty::{Bitboard, Board, Color, Piece, Square};
+use std::collections::BTreeMap;
 
 /// What an alert is about; one source has one alert at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,11 +40,63 @@ impl From<Color> for SideKey {
     }
 }
 
-/// An alert that is not closed yet.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Open {
-    pub source: Source,
-    pub body: AlertBody,
+/// The alerts that are not closed yet, in the order in which they were raised.
+#[derive(Debug, Clone, Default)]
+pub struct Alerts {
+    open: BTreeMap<Source, Open>,
+    /// How many were ever raised: numbers the next.
+    raised: u32,
+}
+
+#[derive(Debug, Clone)]
+struct Open {
+    number: u32,
+    body: AlertBody,
+}
+
+impl Alerts {
+    /// The id that the next one has.
+    pub fn next_id(&self) -> String {
+        format!("a{}", self.raised + 1)
+    }
+
+    /// Keeps what is told of this source from now on.
+    pub fn set(&mut self, source: Source, body: AlertBody) {
+        match self.open.get_mut(&source) {
+            Some(open) => open.body = body,
+            None => {
+                self.raised += 1;
+                let number = self.raised;
+                self.open.insert(source, Open { number, body });
+            }
+        }
+    }
+
+    /// Somebody has seen it; none if no alert of this id is open.
+    pub fn ack(&mut self, id: &str, ack: Ack) -> Option<AlertBody> {
+        let open = self.open.values_mut().find(|open| open.body.id == id)?;
+        open.body.ack = Some(ack);
+        Some(open.body.clone())
+    }
+
+    pub fn close(&mut self, source: Source) -> Option<AlertBody> {
+        Some(self.open.remove(&source)?.body)
+    }
+
+    pub fn of(&self, source: Source) -> Option<&AlertBody> {
+        Some(&self.open.get(&source)?.body)
+    }
+
+    pub fn source_of(&self, id: &str) -> Option<Source> {
+        let (source, _) = self.open.iter().find(|(_, open)| open.body.id == id)?;
+        Some(*source)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Source, &AlertBody)> {
+        let mut open: Vec<(&Source, &Open)> = self.open.iter().collect();
+        open.sort_by_key(|(_, open)| open.number);
+        open.into_iter().map(|(source, open)| (*source, &open.body))
+    }
 }
 
 /// What a new alert, or a change of one, says.

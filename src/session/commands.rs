@@ -200,14 +200,10 @@ impl Table {
             }
             Verb::Ack(ack) => {
                 let at = self.wall_time(self.now);
-                let Some(open) = self.alerts.get_mut(&ack.alert) else {
+                let by = by.map(str::to_owned);
+                let Some(body) = self.alerts.ack(&ack.alert, Ack { by, at }) else {
                     return Err(format!("no alert {:?} is open", ack.alert));
                 };
-                open.body.ack = Some(Ack {
-                    by: by.map(str::to_owned),
-                    at,
-                });
-                let body = open.body.clone();
                 self.event(EventKind::AlertChanged {
                     alert: body.clone(),
                 });
@@ -215,10 +211,10 @@ impl Table {
                 Ok(())
             }
             Verb::Dismiss(dismiss) => {
-                let Some(open) = self.alerts.get(&dismiss.alert) else {
+                let Some(source) = self.alerts.source_of(&dismiss.alert) else {
                     return Err(format!("no alert {:?} is open", dismiss.alert));
                 };
-                self.close_alert(open.source, CloseReason::Dismissed);
+                self.close_alert(source, CloseReason::Dismissed);
                 Ok(())
             }
         }

@@ -20,7 +20,7 @@ use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Sensing, Timing};
 use crate::trace::{Arming, ClockKind, ClockSide};
 use shakmaty::Square;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 pub mod alerts;
 mod array;
@@ -156,8 +156,7 @@ struct Table {
     setup_judged: bool,
     // --- what was told ---
     seq: u64,
-    alerts: BTreeMap<String, alerts::Open>,
-    alerts_made: u32,
+    alerts: alerts::Alerts,
     commands_done: VecDeque<commands::Done>,
     /// What the answer to the command under way says besides.
     note: Option<String>,
@@ -434,8 +433,7 @@ impl Table {
             setup_still_since: now,
             setup_judged: true,
             seq: 0,
-            alerts: BTreeMap::new(),
-            alerts_made: 0,
+            alerts: alerts::Alerts::default(),
             commands_done: VecDeque::new(),
             note: None,
             told_clock: None,
@@ -767,13 +765,13 @@ mod tests {
         let status = hear(&mut session, 20_000, b"$").unwrap();
         assert_eq!(status.status, Link::Fault);
         assert!(status.skipped_bytes > 1_000, "{status:?}");
-        let alert = session.table.alerts.values().next().unwrap();
-        assert!(alert.body.text.contains("speaks no DGT"), "{alert:?}");
+        let (_, alert) = session.table.alerts.iter().next().unwrap();
+        assert!(alert.text.contains("speaks no DGT"), "{alert:?}");
 
         hear(&mut session, 21_000, &[0x93, 0, 5, 1, 7]);
         let status = hear(&mut session, 21_100, &[0x93, 0, 5, 1, 7]).unwrap();
         assert_eq!(status.status, Link::Ok);
-        assert!(session.table.alerts.is_empty());
+        assert_eq!(session.table.alerts.iter().count(), 0);
         assert!(told.len() < 20, "{}", told.len());
     }
 }

@@ -1,6 +1,6 @@
 //! What a table tells: events, snapshots, alerts, and the stages for whoever looks inside.
 
-use super::alerts::{Notice, Open, Place, Source, matter, names};
+use super::alerts::{Notice, Place, Source, matter, names};
 use super::{Table, Watch};
 use crate::Millis;
 use crate::board::{Contents, Reading};
@@ -9,8 +9,9 @@ use crate::game::snapshot::{self, Snapshot};
 use crate::game::{self, ResultState};
 use crate::laws::Side;
 use crate::publish::{
-    self, Alert, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason, Envelope, Event,
-    EventKind, Flag, Law, Link, Missing, Phase, Publication, Ready, Running, Severity, Topic,
+    self, Alert, AlertBody, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason,
+    Envelope, Event, EventKind, Flag, Law, Link, Missing, Phase, Publication, Ready, Running,
+    Severity, Topic,
 };
 use crate::sensing::Observation;
 use serde::Serialize;
@@ -467,9 +468,9 @@ impl Table {
         self.publish_position();
         self.publish_clock();
         self.publish_status();
-        let open: Vec<Open> = self.alerts.values().cloned().collect();
-        for alert in open {
-            self.publish_alert(&alert.body);
+        let open: Vec<AlertBody> = self.alerts.iter().map(|(_, body)| body.clone()).collect();
+        for body in open {
+            self.publish_alert(&body);
         }
         std::mem::replace(&mut self.publications, kept).into()
     }
@@ -485,25 +486,18 @@ impl Table {
     // --- alerts ---
 
     pub(super) fn is_open(&self, source: Source) -> bool {
-        self.alerts.values().any(|open| open.source == source)
+        self.alerts.of(source).is_some()
     }
 
     /// Raises an alert, or changes the one that this source has.
     pub(super) fn raise(&mut self, source: Source, notice: Notice) {
-        let known = self
-            .alerts
-            .iter()
-            .find(|(_, open)| open.source == source)
-            .map(|(id, open)| (id.clone(), open.body.clone()));
+        let known = self.alerts.of(source).cloned();
         let id = match &known {
-            Some((id, _)) => id.clone(),
-            None => {
-                self.alerts_made += 1;
-                format!("a{}", self.alerts_made)
-            }
+            Some(known) => known.id.clone(),
+            None => self.alerts.next_id(),
         };
         let ply = match (&known, notice.ply) {
-            (Some((_, body)), None) => body.ply as usize,
+            (Some(known), None) => known.ply as usize,
             (_, Some(ply)) => ply,
             (None, None) => self.line().len() + 1,
         };
@@ -519,11 +513,11 @@ impl Table {
                 .get(),
             since: known
                 .as_ref()
-                .map_or_else(|| self.wall_time(self.now), |(_, body)| body.since.clone()),
+                .map_or_else(|| self.wall_time(self.now), |known| known.since.clone()),
             law: self.law(notice.kind),
         };
         let mut body = notice.into_body(id.clone(), place);
-        if let Some((_, old)) = &known {
+        if let Some(old) = &known {
             body.ack = old.ack.clone();
             if body == *old {
                 return;
@@ -540,13 +534,7 @@ impl Table {
                 });
             }
         }
-        self.alerts.insert(
-            id,
-            Open {
-                source,
-                body: body.clone(),
-            },
-        );
+        self.alerts.set(source, body.clone());
         self.event(match known {
             Some(_) => EventKind::AlertChanged {
                 alert: body.clone(),
@@ -556,8 +544,8 @@ impl Table {
             },
         });
         self.publish_alert(&body);
-        let louder = known
-            .is_none_or(|(_, old)| old.severity < body.severity || old.audience != body.audience);
+        let louder =
+            known.is_none_or(|old| old.severity < body.severity || old.audience != body.audience);
         if louder && body.audience == Audience::Arbiter && body.severity >= Severity::Warn {
             self.publications.push_back(Publication {
                 topic: Topic::AlertLine,
@@ -596,29 +584,30 @@ impl Table {
     }
 
     pub(super) fn close_alerts(&mut self, which: impl Fn(&Source) -> bool, why: CloseReason) {
-        let ids: Vec<String> = self
+        let sources: Vec<Source> = self
             .alerts
             .iter()
-            .filter(|(_, open)| which(&open.source))
-            .map(|(id, _)| id.clone())
+            .map(|(source, _)| source)
+            .filter(which)
             .collect();
-        for id in ids {
-            if let Some(open) = self.alerts.remove(&id) {
-                self.event(EventKind::AlertClosed {
-                    alert: id.clone(),
-                    kind: open.body.kind,
-                    why,
-                });
-                let topic = Topic::Alert {
-                    table: self.table_name(),
-                    audience: open.body.audience,
-                    id,
-                };
-                self.publications.push_back(Publication {
-                    topic,
-                    body: Body::Clear,
-                });
-            }
+        for source in sources {
+            let Some(body) = self.alerts.close(source) else {
+                continue;
+            };
+            self.event(EventKind::AlertClosed {
+                alert: body.id.clone(),
+                kind: body.kind,
+                why,
+            });
+            let topic = Topic::Alert {
+                table: self.table_name(),
+                audience: body.audience,
+                id: body.id,
+            };
+            self.publications.push_back(Publication {
+                topic,
+                body: Body::Clear,
+            });
         }
     }
 
