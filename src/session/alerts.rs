@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub enum Source {
     /// A fault that sensing has told.
     Fault(u32),
-    Flag(SideKey),
+    Flag(Side),
     BothFlags,
     Setup,
     Board,
@@ -25,19 +25,6 @@ pub enum Source {
     Press,
     Result,
     Doubt,
-}
-
-/// A side that can be a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SideKey {
-    White,
-    Black,
-}
-
-impl From<Color> for SideKey {
-    fn from(color: Color) -> SideKey {
-        color.fold_wb(SideKey::White, SideKey::Black)
-    }
 }
 
 /// The alerts that are not closed yet, in the order in which they were raised.
