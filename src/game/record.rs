@@ -317,6 +317,20 @@ impl Game {
         self.change();
     }
 
+    /// This side has pressed after the last move, which something else completes.
+    pub fn time_last_move(&mut self, side: Color) {
+        if self.line.is_empty() || self.line.mover(self.line.len()) != side {
+            return;
+        }
+        let times = self.clocks.take_press(side);
+        if let Some(ply) = self.line.plies.last_mut().filter(|ply| ply.by.is_none()) {
+            ply.pressed = true;
+            if let Some(times) = times {
+                (ply.clk_ms, ply.emt_ms) = (times.clk_ms, times.emt_ms);
+            }
+        }
+    }
+
     /// The last move of this side is completed.
     pub fn complete_last_of(&mut self, side: Color, by: CompletedBy) {
         let last = (1..=self.line.len())

@@ -118,10 +118,21 @@ impl Table {
     pub(super) fn end_game(&mut self, verdict: Verdict) {
         let now = self.now;
         let Some(game) = &mut self.game else { return };
+        let mut last: Vec<Observation> =
+            std::iter::from_fn(|| self.sensing.poll_observation()).collect();
+        for observation in &last {
+            // The press that came before the last move was seen tells its time.
+            if let Observation::Completed { side, by } = observation
+                && *by == CompletedBy::Press
+            {
+                game.time_last_move(*side);
+            }
+        }
         game.end(now, verdict);
         self.tell_game();
         self.sensing.finish();
-        self.take_closed_faults();
+        last.extend(std::iter::from_fn(|| self.sensing.poll_observation()));
+        self.take_last_observations(last);
         self.close_alerts(
             |source| !matches!(source, Source::Board | Source::Clock | Source::Result),
             CloseReason::Ended,
@@ -138,20 +149,25 @@ impl Table {
         self.publish_archive();
     }
 
-    /// Faults that sensing closes while a game ends are told before the game's own alerts.
-    fn take_closed_faults(&mut self) {
-        let mut rest = Vec::new();
-        while let Some(observation) = self.sensing.poll_observation() {
-            match observation {
-                Observation::FaultClosed { id, why } => {
-                    self.close_alert(Source::Fault(id), why.into())
-                }
-                other => rest.push(other),
-            }
-        }
-        for observation in rest {
-            if matches!(observation, Observation::Sync { .. } | Observation::Stable) {
-                self.observe(observation);
+    /// What sensing had seen before it heard of the end, and what it closes at it: faults are told before the game's own alerts.
+    fn take_last_observations(&mut self, last: Vec<Observation>) {
+        let is_closed =
+            |observation: &Observation| matches!(observation, Observation::FaultClosed { .. });
+        let (closed, rest): (Vec<_>, Vec<_>) = last.into_iter().partition(is_closed);
+        for observation in closed.into_iter().chain(rest) {
+            match &observation {
+                // Of a game that is over: no move is played in it, and nothing of it has to be put right.
+                Observation::Moved { .. }
+                | Observation::Fault(_)
+                | Observation::PressWithoutMove { .. }
+                | Observation::WrongSidePressed { .. }
+                | Observation::AskDump => {}
+                Observation::Completed { .. }
+                | Observation::PromotionSeen { .. }
+                | Observation::FaultClosed { .. }
+                | Observation::Sync { .. }
+                | Observation::Stable
+                | Observation::ResultSign { .. } => self.observe(observation),
             }
         }
     }
@@ -250,5 +266,30 @@ impl Table {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::publish::{Body, Game, Topic};
+    use crate::replay;
+    use crate::session::Settings;
+    use crate::trace::Trace;
+
+    #[test]
+    fn mate_takes_the_time_of_the_press_that_came_before_it_was_seen() {
+        let trace = include_str!("../../tests/traces/mate-press-before-scan.trace");
+        let trace = Trace::parse(trace).expect("a trace");
+        let settings = replay::settings(&trace, Settings::new("1")).expect("a DGT board");
+        let replayed = replay::replay(&trace, settings);
+        let game = replayed.publications.iter().rev().find_map(|(_, told)| {
+            match (&told.topic, &told.body) {
+                (Topic::Game { .. }, Body::Json(text)) => serde_json::from_str::<Game>(text).ok(),
+                _ => None,
+            }
+        });
+        let mate = game.and_then(|game| game.record.moves.into_iter().last());
+        let times = mate.map(|mate| (mate.san, mate.clk_ms, mate.emt_ms));
+        assert_eq!(times, Some(("Qh4#".into(), Some(57_500), Some(2_500))));
     }
 }
