@@ -182,11 +182,15 @@ impl Game {
         let removed = self.line.len() - keep;
         let replaced = self.line.plies.split_off(keep);
         if removed > 0 {
-            self.tell(match why {
-                CorrectionReason::TakenBack | CorrectionReason::SetUpAgain => {
-                    Event::Takeback { keep, reason: why }
-                }
-                _ => Event::Correction { keep, reason: why },
+            let is_takeback = match why {
+                CorrectionReason::TakenBack | CorrectionReason::SetUpAgain => true,
+                CorrectionReason::Command => moves.is_empty(),
+                _ => false,
+            };
+            self.tell(if is_takeback {
+                Event::Takeback { keep, reason: why }
+            } else {
+                Event::Correction { keep, reason: why }
             });
         }
         let gap = moves.len().saturating_sub(removed);

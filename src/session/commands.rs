@@ -151,7 +151,7 @@ impl Table {
                 self.change_record(Change {
                     keep,
                     moves: Vec::new(),
-                    why: CorrectionReason::TakenBack,
+                    why: CorrectionReason::Command,
                     alternatives: Vec::new(),
                 });
                 self.follow_record(true);
