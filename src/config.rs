@@ -18,7 +18,9 @@ use toml::Spanned;
 use crate::Millis;
 use crate::board::OrientationSetting;
 use crate::clock::control::TimeControl;
-use crate::laws::ruleset::{Ruleset, Variant};
+use crate::laws::ruleset::{Rules, Ruleset, Variant};
+use crate::sensing::Timing;
+use crate::session::{self, ResultByKings};
 use crate::trace::{Arming, ClockSide, Family};
 
 /// Everything that `run` is told.
@@ -118,17 +120,6 @@ pub enum MqttVersion {
     V4,
     #[default]
     V5,
-}
-
-/// What it means that the kings stand in the middle.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ResultByKings {
-    /// The result is set.
-    #[default]
-    Accept,
-    /// The result is proposed, and an arbiter sets it.
-    Propose,
 }
 
 /// Why a configuration cannot be used: where, what is wrong, and what to do about it.
@@ -316,6 +307,35 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+impl Settings {
+    /// What they come to for the session of a table.
+    pub fn session(&self, table: &str) -> session::Settings {
+        let usual = Timing::default();
+        session::Settings {
+            timing: Timing {
+                settle: self.settle_ms,
+                // Whoever is short of time is never waited for longer than everybody.
+                settle_short: usual.settle_short.min(self.settle_ms),
+                hold: self.hold_ms,
+                hold_short: usual.hold_short.min(self.hold_ms),
+                ..usual
+            },
+            orientation: self.orientation,
+            white_clock_side: self.white_clock_side,
+            arming: self.arming,
+            rules: Rules {
+                ruleset: self.ruleset,
+                variant: self.variant,
+                supervised: self.supervised,
+            },
+            time_control: self.time_control.as_ref().map(ToString::to_string),
+            kings: self.result_by_kings,
+            publish_touches: self.publish_touches,
+            ..session::Settings::new(table)
+        }
+    }
+}
 
 impl Default for Settings {
     fn default() -> Settings {

@@ -5,11 +5,11 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Failure, print_with};
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::publish::Severity;
 use crate::replay::{self, JsonLine, Replayed, Summary};
 use crate::session::{self, Settings};
-use crate::trace::{ClockKind, Trace};
+use crate::trace::Trace;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -112,7 +112,7 @@ impl Place {
         Ok(Place {
             prefix: format!("{}/{}", config.mqtt.base, config.event.as_str()),
             node: config.node.as_str().to_owned(),
-            settings: settings(&config.defaults),
+            settings: config.defaults.session(TABLE),
         })
     }
 
@@ -123,29 +123,6 @@ impl Place {
 
 /// A trace does not say which table it comes from.
 const TABLE: &str = "1";
-
-/// What the defaults of a configuration come to for a table.
-fn settings(defaults: &config::Settings) -> Settings {
-    let mut settings = Settings::new(TABLE);
-    settings.rules.ruleset = defaults.ruleset;
-    settings.rules.variant = defaults.variant;
-    settings.rules.supervised = defaults.supervised;
-    settings.time_control = defaults.time_control.as_ref().map(ToString::to_string);
-    settings.orientation = defaults.orientation;
-    settings.white_clock_side = defaults.white_clock_side;
-    settings.clock = ClockKind::Auto;
-    settings.kings = match defaults.result_by_kings {
-        config::ResultByKings::Accept => session::ResultByKings::Accept,
-        config::ResultByKings::Propose => session::ResultByKings::Propose,
-    };
-    settings.publish_touches = defaults.publish_touches;
-    settings.timing.settle = defaults.settle_ms;
-    settings.timing.hold = defaults.hold_ms;
-    // Whoever is short of time is never waited for longer than everybody.
-    settings.timing.settle_short = settings.timing.settle_short.min(defaults.settle_ms);
-    settings.timing.hold_short = settings.timing.hold_short.min(defaults.hold_ms);
-    settings
-}
 
 fn load(path: &Path) -> Result<Trace, Failure> {
     let bytes = if is_stdin(path) {

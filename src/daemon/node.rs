@@ -27,14 +27,12 @@ use crate::Millis;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::laws::position::Position;
-use crate::laws::ruleset::Rules;
 use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::{
     self, ActUntil, AlertDetail, AlertKind, AlertState, Audience, BoardInfo, Body, EventKind,
     MoveState, Phase, Publication, Severity, Topic, VERSION,
 };
-use crate::sensing::Timing;
-use crate::session::{self, ResultByKings, Session, Wall, Watch};
+use crate::session::{self, Session, Wall, Watch};
 use crate::text::one_line;
 use crate::trace::{self, Family, Header, Silence};
 
@@ -1190,35 +1188,12 @@ fn tell_beginning(config: &Config, settings: &mqtt::Settings) {
 }
 
 fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> session::Settings {
-    let s = &config.settings;
-    let usual = Timing::default();
     session::Settings {
         stream: random_id(),
         boot: boot.to_owned(),
         wall: clock.setting(),
-        timing: Timing {
-            settle: s.settle_ms,
-            settle_short: usual.settle_short.min(s.settle_ms),
-            hold: s.hold_ms,
-            hold_short: usual.hold_short.min(s.hold_ms),
-            ..usual
-        },
-        orientation: s.orientation,
-        white_clock_side: s.white_clock_side,
-        arming: s.arming,
-        rules: Rules {
-            ruleset: s.ruleset,
-            variant: s.variant,
-            supervised: s.supervised,
-        },
-        time_control: s.time_control.as_ref().map(ToString::to_string),
-        kings: match s.result_by_kings {
-            config::ResultByKings::Accept => ResultByKings::Accept,
-            config::ResultByKings::Propose => ResultByKings::Propose,
-        },
-        publish_touches: s.publish_touches,
         watch: Watch::Judge,
-        ..session::Settings::new(config.name.as_str())
+        ..config.settings.session(config.name.as_str())
     }
 }
 

@@ -19,6 +19,7 @@ use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Sensing, Timing};
 use crate::trace::{Arming, ClockKind, ClockSide};
+use serde::Deserialize;
 use shakmaty::Square;
 use std::collections::VecDeque;
 
@@ -68,10 +69,13 @@ pub struct Settings {
 }
 
 /// What becomes of a result that the kings show.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ResultByKings {
+    /// The result is set.
     #[default]
     Accept,
+    /// The result is proposed, and an arbiter sets it.
     Propose,
 }
 
