@@ -5,6 +5,7 @@
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 // Words of the payloads that belong to the layers they come from.
 pub use crate::board::Orientation;
@@ -30,20 +31,59 @@ pub struct Publication {
 /// What a message holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// One of the payload types below, as JSON text.
-    Json(String),
+    /// JSON when it is sent.
+    Payload(Payload),
     /// Plain text: PGN, a line for a phone.
     Text(String),
     /// Nothing: the retained message of this topic goes away.
     Clear,
 }
 
+/// One of the payloads of this page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Payload {
+    Info(Info),
+    BoardStatus(Box<BoardStatus>),
+    Position(Position),
+    Clock(Clock),
+    Game(Box<Game>),
+    Event(Box<Event>),
+    Alert(Box<Alert>),
+}
+
 impl Body {
-    pub fn as_bytes(&self) -> &[u8] {
+    /// What is sent.
+    pub fn to_text(&self) -> Cow<'_, str> {
         match self {
-            Body::Json(text) | Body::Text(text) => text.as_bytes(),
-            Body::Clear => &[],
+            Body::Payload(payload) => Cow::Owned(payload.to_json()),
+            Body::Text(text) => Cow::Borrowed(text),
+            Body::Clear => Cow::Borrowed(""),
         }
+    }
+}
+
+impl Payload {
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("text and numbers have a JSON form")
+    }
+
+    pub fn envelope(&self) -> &Envelope {
+        match self {
+            Payload::Info(info) => &info.envelope,
+            Payload::BoardStatus(status) => &status.envelope,
+            Payload::Position(position) => &position.envelope,
+            Payload::Clock(clock) => &clock.envelope,
+            Payload::Game(game) => &game.envelope,
+            Payload::Event(event) => &event.envelope,
+            Payload::Alert(alert) => &alert.envelope,
+        }
+    }
+}
+
+impl From<Payload> for Body {
+    fn from(payload: Payload) -> Body {
+        Body::Payload(payload)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Millis;
 use crate::board::driver::Watch;
 use crate::command::{Arm, Command};
-use crate::publish::{AlertBody, Body, Event, EventKind, Game, Publication, Topic};
+use crate::publish::{AlertBody, Body, EventKind, Game, Payload, Publication, Topic};
 use crate::session::output_time as seconds;
 use crate::session::{Entry, Session, Settings};
 use crate::trace::{self, Arming, Event as Line, Silence, Trace};
@@ -190,15 +190,9 @@ impl Run {
 
 /// The virtual time that a payload names; a text has none of its own.
 fn time_of(publication: &Publication) -> Option<Millis> {
-    #[derive(serde::Deserialize)]
-    struct Stamp {
-        mono_ms: Millis,
-    }
     match &publication.body {
-        Body::Json(text) => serde_json::from_str::<Stamp>(text)
-            .ok()
-            .map(|stamp| stamp.mono_ms),
-        _ => None,
+        Body::Payload(payload) => Some(payload.envelope().mono_ms),
+        Body::Text(_) | Body::Clear => None,
     }
 }
 
@@ -221,7 +215,7 @@ impl<'a> JsonLine<'a> {
         publication: &Publication,
     ) -> JsonLine<'a> {
         let payload = match &publication.body {
-            Body::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+            Body::Payload(payload) => serde_json::to_value(payload).unwrap_or_default(),
             Body::Text(text) => serde_json::Value::from(text.as_str()),
             Body::Clear => serde_json::Value::from(""),
         };
@@ -275,26 +269,21 @@ pub fn summarise(name: &str, replayed: &Replayed) -> Summary {
     let mut told: Vec<(String, u32, String, Millis)> = Vec::new();
     let mut completed: Vec<(String, u32, Millis)> = Vec::new();
     for (at, publication) in &replayed.publications {
-        let Body::Json(text) = &publication.body else {
+        let Body::Payload(payload) = &publication.body else {
             continue;
         };
-        match &publication.topic {
-            Topic::Game { .. } => {
-                let Ok(game) = serde_json::from_str::<Game>(text) else {
-                    continue;
-                };
+        match payload {
+            Payload::Game(game) => {
+                let game = Game::clone(game);
                 match games.iter_mut().find(|known| known.game == game.game) {
                     Some(known) => *known = game,
                     None => games.push(game),
                 }
             }
-            Topic::Event { .. } => {
-                let Ok(event) = serde_json::from_str::<Event>(text) else {
-                    continue;
-                };
+            Payload::Event(event) => {
                 *events.entry(event.kind.name().to_owned()).or_default() += 1;
                 let game = event.game.clone().unwrap_or_default();
-                match event.kind {
+                match event.kind.clone() {
                     EventKind::AlertRaised { alert } => {
                         alerts.push(SummaryAlert {
                             alert,
@@ -368,11 +357,7 @@ pub fn pgn(replayed: &Replayed) -> Vec<String> {
     let mut current: Option<String> = None;
     for (_, publication) in &replayed.publications {
         match (&publication.topic, &publication.body) {
-            (Topic::Game { .. }, Body::Json(text)) => {
-                current = serde_json::from_str::<Game>(text)
-                    .ok()
-                    .map(|game| game.record.game);
-            }
+            (_, Body::Payload(Payload::Game(game))) => current = Some(game.game.clone()),
             (Topic::Pgn { .. }, Body::Text(text)) => {
                 if let Some(id) = &current {
                     keep(&mut games, id, text);
@@ -395,8 +380,7 @@ fn keep(games: &mut Vec<(String, String)>, id: &str, text: &str) {
 /// A publication as a line of the stages; what repeats the record in full is left out.
 fn in_words(publication: &Publication) -> Option<String> {
     match (&publication.topic, &publication.body) {
-        (Topic::Event { .. }, Body::Json(text)) => {
-            let event: Event = serde_json::from_str(text).ok()?;
+        (_, Body::Payload(Payload::Event(event))) => {
             let details = match &event.kind {
                 EventKind::Move(ply) => format!(
                     "{} {} {:?} doubt {:?}",
@@ -450,13 +434,10 @@ fn in_words(publication: &Publication) -> Option<String> {
                 .to_owned(),
             )
         }
-        (Topic::Position { .. }, Body::Json(text)) => {
-            let position: crate::publish::Position = serde_json::from_str(text).ok()?;
-            Some(format!(
-                "position {} in_sync {}",
-                position.placement, position.in_sync
-            ))
-        }
+        (_, Body::Payload(Payload::Position(position))) => Some(format!(
+            "position {} in_sync {}",
+            position.placement, position.in_sync
+        )),
         (Topic::AlertLine, Body::Text(text)) => Some(format!("alertline {text}")),
         (Topic::Archive { game }, _) => Some(format!("archive {game}")),
         _ => None,

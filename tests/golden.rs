@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jadoube::publish::{Body, Event, Game, Topic};
+use jadoube::publish::{Body, Payload};
 use jadoube::replay;
 use jadoube::session::Settings;
 use jadoube::trace::Trace;
@@ -99,12 +99,12 @@ fn revisions_never_go_backwards() {
         let mut told: BTreeMap<String, u64> = BTreeMap::new();
         let mut records: BTreeMap<String, u64> = BTreeMap::new();
         for (_, publication) in replay::replay(&trace, settings).publications {
-            let Body::Json(text) = &publication.body else {
+            let Body::Payload(payload) = publication.body else {
                 continue;
             };
-            match publication.topic {
-                Topic::Event { .. } => {
-                    let event: Event = serde_json::from_str(text).expect("an event");
+            let text = payload.to_json();
+            match payload {
+                Payload::Event(event) => {
                     let Some(game) = event.game else { continue };
                     // An adopted game has been counted before it is told.
                     let known = records.get(&game).copied().unwrap_or(event.rev);
@@ -117,8 +117,7 @@ fn revisions_never_go_backwards() {
                     assert!(event.rev >= before, "{name}: after {before}: {text}");
                     events += 1;
                 }
-                Topic::Game { .. } => {
-                    let game: Game = serde_json::from_str(text).expect("a record");
+                Payload::Game(game) => {
                     let before = told.insert(game.game.clone(), game.rev).unwrap_or(0);
                     assert!(game.rev >= before, "{name}: after {before}: {text}");
                     records.insert(game.record.game, game.record.rev);

@@ -57,7 +57,7 @@ fn event(number: usize) -> Publication {
     let table = "12".to_owned();
     Publication {
         topic: Topic::Event { table },
-        body: Body::Json(number.to_string()),
+        body: Body::Text(number.to_string()),
     }
 }
 
@@ -65,7 +65,7 @@ fn game(text: &str) -> Publication {
     let table = "12".to_owned();
     Publication {
         topic: Topic::Game { table },
-        body: Body::Json(text.to_owned()),
+        body: Body::Text(text.to_owned()),
     }
 }
 
@@ -174,7 +174,7 @@ async fn what_the_broker_forgot_is_said_again() {
         },
     );
     publish(&mqtt, game("\"new\""));
-    publish(&mqtt, alert("a1", Body::Json("\"look\"".to_owned())));
+    publish(&mqtt, alert("a1", Body::Text("\"look\"".to_owned())));
     publish(&mqtt, alert("a1", Body::Clear));
     until_sent(&mqtt).await;
     broker.kill();
@@ -479,7 +479,7 @@ async fn alerts_of_an_earlier_run_are_emptied() {
 
     let Connection { mqtt, .. } = start(broker.port);
     until_connected(&mqtt).await;
-    publish(&mqtt, alert("open", Body::Json("\"now\"".to_owned())));
+    publish(&mqtt, alert("open", Body::Text("\"now\"".to_owned())));
     until_sent(&mqtt).await;
     mqtt.sweep_alerts();
     let emptied = |_: &Vec<Read>| {
@@ -591,7 +591,7 @@ async fn what_others_leave_under_our_topics_is_put_right() {
             audience: Audience::Arbiter,
             id: "a1".to_owned(),
         },
-        body: Body::Json(format!(r#"{{"at":{at}}}"#)),
+        body: Body::Text(format!(r#"{{"at":{at}}}"#)),
     };
     publish(&mqtt, ours(1));
     mqtt.sweep_alerts();

@@ -154,8 +154,8 @@ async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
     let mut games = again.iter().filter(|(_, publication)| {
         matches!(publication.topic, jadoube::publish::Topic::Game { .. })
     });
-    let last = games.next_back().unwrap().1.body.as_bytes();
-    assert_eq!(uci(&serde_json::from_slice(last).unwrap()), game.uci());
+    let last = games.next_back().unwrap().1.body.to_text();
+    assert_eq!(uci(&serde_json::from_str(&last).unwrap()), game.uci());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

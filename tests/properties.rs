@@ -17,7 +17,9 @@ use case::{Case, Press};
 use fastrand::Rng;
 use jadoube::command::Command;
 use jadoube::laws::position::Position;
-use jadoube::publish::{self, Body, Doubt, Event, EventKind, Game, Publication, Severity, Topic};
+use jadoube::publish::{
+    self, Body, Doubt, Event, EventKind, Game, Payload, Publication, Severity, Topic,
+};
 use jadoube::replay;
 use jadoube::session::{Session, Settings};
 use jadoube::sim::hands::Level;
@@ -520,11 +522,11 @@ fn is_consistent(told: &Told, schemas: &Schemas) -> Result<(), String> {
     let mut time = 0;
     let mut revs: HashMap<String, u64> = HashMap::new();
     for (publication, text) in told.json() {
-        schemas.check(publication, text)?;
+        schemas.check(publication, &text)?;
         let envelope: publish::Envelope =
-            serde_json::from_str(text).map_err(|error| error.to_string())?;
+            serde_json::from_str(&text).map_err(|error| error.to_string())?;
         if matches!(publication.topic, Topic::Event { .. }) {
-            let event: Event = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let event: Event = serde_json::from_str(&text).map_err(|error| error.to_string())?;
             seq += 1;
             if event.id != format!("{}-{seq}", envelope.stream) {
                 return Err(format!("id {} of event {seq}", event.id));
@@ -544,7 +546,7 @@ fn is_consistent(told: &Told, schemas: &Schemas) -> Result<(), String> {
         }
         time = envelope.mono_ms;
         if matches!(publication.topic, Topic::Game { .. }) {
-            let game: Game = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let game: Game = serde_json::from_str(&text).map_err(|error| error.to_string())?;
             let before = revs.insert(game.game.clone(), game.rev).unwrap_or(0);
             if game.rev < before {
                 return Err(format!("rev {} after {before} in {text}", game.rev));
@@ -617,12 +619,14 @@ impl Tally {
         let settings = replay::settings(&trace, Settings::new("1")).expect("a DGT board");
         let told = run(&settings, &inputs(&trace), Driver::Punctual);
         let truth = &traced.games[0];
-        let record = told.publications.iter().rev().find_map(|publication| {
-            match (&publication.topic, &publication.body) {
-                (Topic::Game { .. }, Body::Json(text)) => serde_json::from_str::<Game>(text).ok(),
-                _ => None,
-            }
-        });
+        let record =
+            told.publications
+                .iter()
+                .rev()
+                .find_map(|publication| match &publication.body {
+                    Body::Payload(Payload::Game(game)) => Some(game),
+                    _ => None,
+                });
         let played: Vec<String> = record
             .iter()
             .flat_map(|game| game.moves.iter().map(|ply| ply.uci.clone()))
@@ -633,7 +637,7 @@ impl Tally {
         let alarms: Vec<String> = told
             .json()
             .filter(|(publication, _)| matches!(publication.topic, Topic::Event { .. }))
-            .filter_map(|(_, text)| serde_json::from_str::<Event>(text).ok())
+            .filter_map(|(_, text)| serde_json::from_str::<Event>(&text).ok())
             .filter_map(|event| match event.kind {
                 EventKind::AlertRaised { alert } | EventKind::AlertChanged { alert }
                     if alert.severity >= Severity::Warn && !FROM_HANDS.contains(&alert.kind) =>

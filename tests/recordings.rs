@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use jadoube::Millis;
-use jadoube::publish::{AlertKind, BoardStatus, Body, Orientation, Severity, Topic};
+use jadoube::publish::{AlertKind, Body, Orientation, Payload, Severity, Topic};
 use jadoube::replay::{self, Replayed, Summary};
 use jadoube::session::Settings;
 use jadoube::trace::{Event, Header, Line, Trace};
@@ -320,10 +320,9 @@ impl Recording {
             .iter()
             .rev()
             .find(|(_, publication)| matches!(publication.topic, Topic::BoardStatus { .. }))?;
-        let Body::Json(text) = &status.1.body else {
+        let Body::Payload(Payload::BoardStatus(status)) = &status.1.body else {
             return None;
         };
-        let status: BoardStatus = serde_json::from_str(text).expect("our own payload");
         status.orientation
     }
 

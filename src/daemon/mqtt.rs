@@ -310,7 +310,7 @@ impl Mqtt {
         let topic = publication.topic.path(&driver.settings.node);
         let message = Message {
             topic: format!("{}{topic}", driver.prefix),
-            payload: publication.body.as_bytes().to_vec(),
+            payload: publication.body.to_text().into_owned().into_bytes(),
             retain: publication.topic.retain(),
             qos: publication.topic.qos(),
             delivery: publication.topic.delivery(),

@@ -510,7 +510,7 @@ fn check_kings(board: &shakmaty::Board) -> Outcome {
 #[cfg(test)]
 mod tests {
     use crate::command::{Command, Reply};
-    use crate::publish::{Body, Game, Phase, Topic};
+    use crate::publish::{Body, Game, Payload, Phase};
     use crate::session::{Session, Settings};
     use crate::wire::dgt::{PieceCode, VirtualBoard};
 
@@ -545,10 +545,8 @@ mod tests {
             let command = Command::parse(text, None).expect("a command");
             self.session.handle_command(self.now, command);
             while let Some(publication) = self.session.poll_publication() {
-                if let (Topic::Game { .. }, Body::Json(text)) =
-                    (&publication.topic, &publication.body)
-                {
-                    self.games.push(serde_json::from_str(text).expect("a game"));
+                if let Body::Payload(Payload::Game(game)) = publication.body {
+                    self.games.push(*game);
                 }
             }
             self.session.poll_reply().expect("an answer").1

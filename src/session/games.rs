@@ -271,7 +271,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use crate::publish::{Body, Game, Topic};
+    use crate::publish::{Body, Payload};
     use crate::replay;
     use crate::session::Settings;
     use crate::trace::Trace;
@@ -282,14 +282,16 @@ mod tests {
         let trace = Trace::parse(trace).expect("a trace");
         let settings = replay::settings(&trace, Settings::new("1")).expect("a DGT board");
         let replayed = replay::replay(&trace, settings);
-        let game = replayed.publications.iter().rev().find_map(|(_, told)| {
-            match (&told.topic, &told.body) {
-                (Topic::Game { .. }, Body::Json(text)) => serde_json::from_str::<Game>(text).ok(),
+        let game = replayed
+            .publications
+            .iter()
+            .rev()
+            .find_map(|(_, told)| match &told.body {
+                Body::Payload(Payload::Game(game)) => Some(game),
                 _ => None,
-            }
-        });
-        let mate = game.and_then(|game| game.record.moves.into_iter().last());
-        let times = mate.map(|mate| (mate.san, mate.clk_ms, mate.emt_ms));
-        assert_eq!(times, Some(("Qh4#".into(), Some(57_500), Some(2_500))));
+            });
+        let mate = game.and_then(|game| game.moves.last()).expect("a move");
+        assert_eq!(mate.san, "Qh4#");
+        assert_eq!((mate.clk_ms, mate.emt_ms), (Some(57_500), Some(2_500)));
     }
 }

@@ -10,11 +10,10 @@ use crate::game::{self, ResultState};
 use crate::laws::Side;
 use crate::publish::{
     self, Alert, AlertBody, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason,
-    Envelope, Event, EventKind, Flag, Law, Link, Missing, Phase, Publication, Ready, Running,
-    Severity, Topic,
+    Envelope, Event, EventKind, Flag, Law, Link, Missing, Payload, Phase, Publication, Ready,
+    Running, Severity, Topic,
 };
 use crate::sensing::Observation;
-use serde::Serialize;
 use shakmaty::{Color, Square};
 
 impl Table {
@@ -42,14 +41,9 @@ impl Table {
         self.settings.table.clone()
     }
 
-    fn publish(&mut self, topic: Topic, payload: &impl Serialize) {
-        // The payloads are plain structs with text keys: they always serialise.
-        if let Ok(text) = serde_json::to_string(payload) {
-            self.publications.push_back(Publication {
-                topic,
-                body: Body::Json(text),
-            });
-        }
+    fn publish(&mut self, topic: Topic, payload: Payload) {
+        let body = payload.into();
+        self.publications.push_back(Publication { topic, body });
     }
 
     /// Something happened. Play that nobody armed is not told.
@@ -84,7 +78,7 @@ impl Table {
             Topic::Event {
                 table: self.table_name(),
             },
-            &event,
+            Payload::Event(Box::new(event)),
         );
         if about_play {
             self.changed();
@@ -182,7 +176,7 @@ impl Table {
             Topic::Game {
                 table: self.table_name(),
             },
-            &payload,
+            Payload::Game(Box::new(payload)),
         );
         self.publications.push_back(Publication {
             topic: Topic::Pgn {
@@ -303,7 +297,7 @@ impl Table {
                 Topic::Position {
                     table: self.table_name(),
                 },
-                &payload,
+                Payload::Position(payload.clone()),
             );
             self.told_position = Some(payload);
         }
@@ -352,7 +346,7 @@ impl Table {
                 Topic::Clock {
                     table: self.table_name(),
                 },
-                &payload,
+                Payload::Clock(payload.clone()),
             );
             self.told_clock = Some(payload);
         }
@@ -374,7 +368,7 @@ impl Table {
                 Topic::BoardStatus {
                     table: self.table_name(),
                 },
-                &payload,
+                Payload::BoardStatus(Box::new(payload.clone())),
             );
             self.told_status = Some(payload);
         }
@@ -576,7 +570,7 @@ impl Table {
             envelope: self.envelope(),
             alert: body.clone(),
         };
-        self.publish(topic, &alert);
+        self.publish(topic, Payload::Alert(Box::new(alert)));
     }
 
     pub(super) fn close_alert(&mut self, source: Source, why: CloseReason) {

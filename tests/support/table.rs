@@ -70,7 +70,9 @@ impl Told {
         self.publications
             .iter()
             .map(|publication| {
-                let body = String::from_utf8_lossy(publication.body.as_bytes())
+                let body = publication
+                    .body
+                    .to_text()
                     .replace("\"boot\":\"restarted\"", "\"boot\":\"replay\"");
                 format!("{} {body}", publication.topic.path("node"))
             })
@@ -78,11 +80,11 @@ impl Told {
     }
 
     /// The JSON payloads.
-    pub fn json(&self) -> impl Iterator<Item = (&Publication, &str)> {
+    pub fn json(&self) -> impl Iterator<Item = (&Publication, String)> {
         self.publications
             .iter()
             .filter_map(|publication| match &publication.body {
-                Body::Json(text) => Some((publication, text.as_str())),
+                Body::Payload(payload) => Some((publication, payload.to_json())),
                 _ => None,
             })
     }

@@ -455,7 +455,7 @@ const ALERT_WITHIN_MS: Millis = 2_000;
 mod tests {
     use super::super::programme::{Choice, programme};
     use super::*;
-    use crate::publish::{Body, Publication};
+    use crate::publish::Publication;
     use crate::replay;
     use crate::session::Settings;
     use crate::sim::player::TableOptions;
@@ -482,7 +482,7 @@ mod tests {
         let mut judge = Judge::default();
         for (at, publication) in publications {
             let topic = publication.topic.path("demo");
-            if let Some(news) = News::read(&topic, publication.body.as_bytes()) {
+            if let Some(news) = News::read(&topic, publication.body.to_text().as_bytes()) {
                 judge.hear(*at, &news);
             }
         }
@@ -532,10 +532,7 @@ mod tests {
         // Without the urgent alert.
         let silenced: Vec<_> = publications
             .iter()
-            .filter(|(_, publication)| match &publication.body {
-                Body::Json(text) => !text.contains("\"urgent\""),
-                _ => true,
-            })
+            .filter(|(_, publication)| !publication.body.to_text().contains("\"urgent\""))
             .cloned()
             .collect();
         let verdict = judged(&silenced).verdict(&truth);
