@@ -8,7 +8,7 @@ use crate::publish::{
     Severity,
 };
 use crate::sensing::{FaultEnd, FaultKind};
-use shakmaty::{Bitboard, Board, Color, Piece, Square};
+use shakmaty::{Bitboard, Board, ByColor, Color, Piece, Square};
 use std::collections::BTreeMap;
 
 /// What an alert is about; one source has one alert at a time.
@@ -120,6 +120,12 @@ impl Notice {
             says: says.into(),
             detail: AlertDetail::default(),
         }
+    }
+
+    /// What the clocks show, for whoever has to put them right.
+    pub fn show_clocks(&mut self, shown: ByColor<Option<u64>>) {
+        self.detail.white_ms = shown.white;
+        self.detail.black_ms = shown.black;
     }
 }
 

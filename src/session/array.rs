@@ -50,6 +50,11 @@ impl Table {
         }
     }
 
+    /// Which way round the board is read; until that is found, as if it stood right.
+    pub(super) fn stands(&self) -> Orientation {
+        self.orientation.unwrap_or(Orientation::Normal)
+    }
+
     /// Which way round the board stands, as long as no move of this game was made on it.
     pub(super) fn find_orientation(&mut self) -> bool {
         let found = match self.orientation_setting {
@@ -154,7 +159,7 @@ impl Table {
             self.array.cleared = false;
             return;
         };
-        let orientation = self.orientation.unwrap_or(Orientation::Normal);
+        let orientation = self.stands();
         match self
             .raw
             .oriented(orientation)

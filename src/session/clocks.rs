@@ -131,8 +131,7 @@ impl Table {
         };
         let mut notice = Notice::new(AlertKind::Flag, Audience::Arbiter, severity, says);
         notice.side = Some(side);
-        notice.detail.white_ms = self.clock_ms(Color::White);
-        notice.detail.black_ms = self.clock_ms(Color::Black);
+        notice.show_clocks(self.clock_times());
         self.raise(Source::Flag(side.into()), notice);
         if severity == Severity::Info {
             self.close_alert(Source::Flag(side.into()), CloseReason::Lapsed);

@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::alerts::Source;
-use crate::board::{Orientation, OrientationSetting};
+use crate::board::OrientationSetting;
 use crate::command::{Command, Reply, Verb};
 use crate::game::{Armed, Change, CorrectionReason, Game, ResultBy, Seen, Verdict};
 use crate::laws::Side;
@@ -395,7 +395,7 @@ impl Table {
                     .into(),
             );
         }
-        let orientation = self.orientation.unwrap_or(Orientation::Normal);
+        let orientation = self.stands();
         let picture = self.raw.oriented(orientation);
         let mut shown = shakmaty::Board::empty();
         for square in shakmaty::Square::ALL {

@@ -4,7 +4,7 @@ use super::alerts::{Notice, Source};
 use super::array::Array;
 use super::{NO_LINE, Table, Watch};
 use crate::Millis;
-use crate::board::{Orientation, OrientationSetting};
+use crate::board::OrientationSetting;
 use crate::game::{Change, CompletedBy, Game, Line, ResultBy, Sign, Verdict};
 use crate::laws::result::GameResult;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
@@ -62,7 +62,7 @@ impl Table {
         if self.orientation_setting == OrientationSetting::Auto {
             self.find_orientation();
         }
-        let orientation = self.orientation.unwrap_or(Orientation::Normal);
+        let orientation = self.stands();
         self.sensing.restart(self.raw.oriented(orientation), now);
         self.tell_game();
         self.show_clock_times();

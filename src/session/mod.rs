@@ -595,7 +595,7 @@ impl Table {
             // A new game has begun with this change, which it has taken already.
             return;
         }
-        let orientation = self.orientation.unwrap_or(Orientation::Normal);
+        let orientation = self.stands();
         let turned: Vec<(Square, Contents)> = changes
             .iter()
             .map(|(square, contents)| (board::oriented(*square, orientation), *contents))

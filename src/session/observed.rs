@@ -107,11 +107,9 @@ impl Table {
             reason,
             way_back: way_back(picture, board),
             restore: Some(board.board_fen().to_string()),
-            white_ms: self.clock_ms(Color::White),
-            black_ms: self.clock_ms(Color::Black),
             ..AlertDetail::default()
         };
-        let notice = Notice {
+        let mut notice = Notice {
             kind: fault.kind.into(),
             audience,
             severity,
@@ -122,6 +120,7 @@ impl Table {
             says,
             detail,
         };
+        notice.show_clocks(self.clock_times());
         self.raise(Source::Fault(fault.id), notice);
     }
 
@@ -154,8 +153,7 @@ impl Table {
         );
         notice.side = Some(side);
         notice.state = AlertState::Suspected;
-        notice.detail.white_ms = self.clock_ms(Color::White);
-        notice.detail.black_ms = self.clock_ms(Color::Black);
+        notice.show_clocks(self.clock_times());
         self.raise(Source::Press, notice);
     }
 }

@@ -304,7 +304,7 @@ impl Table {
     }
 
     pub(super) fn publish_clock(&mut self) {
-        let flags = self.flags();
+        let (shown, flags) = (self.clock_times(), self.flags());
         let running = match (self.clock.is_running(), self.clock.to_move()) {
             (true, Some(wing)) => match self.side(wing) {
                 Color::White => Running::White,
@@ -317,8 +317,8 @@ impl Table {
         let payload = publish::Clock {
             envelope: self.envelope(),
             table: self.table_name(),
-            white_ms: self.clock_ms(Color::White),
-            black_ms: self.clock_ms(Color::Black),
+            white_ms: shown.white,
+            black_ms: shown.black,
             running,
             flag: match (flags.white, flags.black) {
                 (true, true) => Flag::Both,
