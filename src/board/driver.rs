@@ -69,8 +69,8 @@ const ASK_AFTER_MS: Millis = 2_000;
 const SILENT_AFTER_MS: Millis = 3_000;
 /// A lost field update is invisible; a dump now and then is the safety net (dgt.md 7.4: 5 to 30 s).
 const DUMP_EVERY_MS: Millis = 10_000;
-/// A dump that has not come by then is asked for again.
-const DUMP_AGAIN_MS: Millis = 1_000;
+/// A dump that has not come whole by then is asked for again: it takes 70 ms on the line and may be damaged there like anything else.
+const DUMP_AGAIN_MS: Millis = 500;
 /// A board that is asked answers by then, whatever noise there is on its line: each noise asks for a dump, at most once in
 /// [`DUMP_AGAIN_MS`].
 const FOREIGN_AFTER_MS: Millis = 10_000;
@@ -152,6 +152,7 @@ impl Driver {
                 if matches!(message, Message::BoardDump(_)) {
                     *dump_heard_at = now;
                     *dump_asked_at = None;
+                    *dump_wanted = false;
                 }
                 sink(reading(message));
             }
@@ -169,9 +170,7 @@ impl Driver {
             self.message_at = now;
             self.foreign = false;
         }
-        if self.dump_wanted {
-            self.ask_dump(now);
-        }
+        self.ask_if_wanted(now);
     }
 
     fn hear_message(&mut self, now: Millis) {
@@ -180,16 +179,28 @@ impl Driver {
         self.foreign = false;
     }
 
-    /// Asks for all squares, unless that is under way.
+    /// Asks for all squares, at once or as soon as the answer to an earlier question cannot come any more.
     pub fn ask_dump(&mut self, now: Millis) {
-        self.dump_wanted = false;
+        self.dump_wanted = true;
+        self.ask_if_wanted(now);
+    }
+
+    fn ask_if_wanted(&mut self, now: Millis) {
         let under_way = self
             .dump_asked_at
             .is_some_and(|at| now < at + DUMP_AGAIN_MS);
-        if !under_way {
+        if self.dump_wanted && !under_way {
+            self.dump_wanted = false;
             self.dump_asked_at = Some(now);
             self.writes.push_back(Command::Board.encode());
         }
+    }
+
+    /// When the open question for all squares is put again.
+    fn ask_again_at(&self) -> Option<Millis> {
+        self.dump_asked_at
+            .filter(|_| !self.silent && !self.foreign)
+            .map(|at| at + DUMP_AGAIN_MS)
     }
 
     pub fn handle_timeout(&mut self, now: Millis) {
@@ -211,6 +222,9 @@ impl Driver {
             self.dump_heard_at = now;
             self.ask_dump(now);
         }
+        if self.ask_again_at().is_some_and(|at| now >= at) {
+            self.ask_dump(now);
+        }
     }
 
     pub fn poll_timeout(&self) -> Option<Millis> {
@@ -225,6 +239,7 @@ impl Driver {
         silence
             .into_iter()
             .chain(self.foreign_at())
+            .chain(self.ask_again_at())
             .chain([self.dump_heard_at + DUMP_EVERY_MS])
             .min()
     }
