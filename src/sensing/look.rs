@@ -42,12 +42,17 @@ impl Sensing {
             }
             let found = explain::moves_to(tip, &self.picture, differing, mask);
             if let Some(m) = self.sole(&found) {
-                if self.may_play(tip, m) {
-                    let next = Seen::found(tip, m, now);
-                    self.arrived_by(vec![next], now, cx);
+                if !self.may_play(tip, m) {
+                    return false;
+                }
+                // A man that was missing from where it went may have gone on from there unseen.
+                let mends = (tip.effects(m).squares() & self.faulty()).any();
+                let next = Seen::found(tip, m, now);
+                if mends && self.frozen_since.is_none() && self.heal_with_fewer(now, cx) {
                     return true;
                 }
-                return false;
+                self.arrived_by(vec![next], now, cx);
+                return true;
             }
             if self.frozen_since.is_none()
                 && let Some(moves) = self.two_plies(&view, differing, mask, now)

@@ -663,9 +663,9 @@ impl Sensing {
         let stands = self.waiting.as_ref() == Some(&self.picture);
         // A move that is taken back still stands until it is put back: only one whose man came since is made by hand.
         let made_by_hand = |m: &Move| {
-            tip.effects(*m).iter().all(|(square, man)| {
-                man.is_none() || self.trail.look(square) >= self.waiting_since
-            })
+            tip.effects(*m)
+                .iter()
+                .all(|(square, man)| man.is_none() || self.trail.look(square) >= self.waiting_since)
         };
         let over = differing.is_empty()
             || (!stands

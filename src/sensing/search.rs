@@ -2,7 +2,7 @@
 //! were finished.
 
 use super::faults::unfinished_fault;
-use super::look::capture_square;
+use super::look::{capture_square, is_continued};
 use super::*;
 
 impl Sensing {
@@ -57,7 +57,7 @@ impl Sensing {
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
             0
         } else {
-            4
+            MISSED
         };
         for depth in 2..=deepest {
             if self.read_several(depth, now, cx) {
@@ -262,29 +262,59 @@ impl Sensing {
         None
     }
 
-    /// Looks past what was told already: plies that went missing may explain all of it by now.
+    /// Looks past what was told already: plies that went missing may explain all of it by now, also such as were played before some
+    /// that were followed beside the fault.
     fn heal(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         if self.faults.is_empty() {
             return false;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
-        let tip = view.tip().clone();
-        let keep = view.len();
+        let n = view.len();
+        let tip = view.tip();
         let differing = self.picture.differing(tip.board());
-        if differing.is_empty() || explain::is_only_missing(&tip, &self.picture, differing) {
+        if differing.is_empty() || explain::is_only_missing(tip, &self.picture, differing) {
             return false;
         }
-        for depth in 2..=4 {
-            let mut found = explain::lines_to(&tip, &self.picture, Bitboard::EMPTY, depth, 16);
-            found.retain(|line| self.order(&tip, line) != Order::Against);
-            if !found.is_empty() {
-                self.jumped(&tip, keep, found, now);
-                // The record has to be brought up to date before it can be seen that nothing is wrong any more.
-                self.look_due = true;
-                return true;
-            }
-        }
-        false
+        let healed = (n.saturating_sub(1)..=n + MISSED).find_map(|plies| self.healed(plies, &view));
+        self.read_anew(healed, now)
+    }
+
+    /// The same where one more ply would explain the board: it was no ply if fewer explain it too.
+    pub(super) fn heal_with_fewer(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let n = view.len();
+        let healed = (n.saturating_sub(1)..=n).find_map(|plies| self.healed(plies, &view));
+        self.read_anew(healed, now)
+    }
+
+    fn read_anew(&mut self, healed: Option<Healed>, now: Millis) -> bool {
+        let Some((keep, from, found)) = healed else {
+            return false;
+        };
+        self.jumped(&from, keep, found, now);
+        // The record has to be brought up to date before it can be seen that nothing is wrong any more.
+        self.look_due = true;
+        true
+    }
+
+    /// Games of so many plies that end with what the board shows: what was recorded, continued, or with more plies before what was
+    /// seen of it.
+    fn healed(&self, plies: usize, view: &View<'_>) -> Option<Healed> {
+        let n = view.len();
+        let shortest = plies.saturating_sub(MISSED);
+        (shortest..=n.min(plies.checked_sub(1)?))
+            .rev()
+            .filter(|keep| (2..=MISSED).contains(&(plies - keep)) || *keep < n)
+            .find_map(|keep| {
+                let from = view.position(keep);
+                let recorded: Vec<Move> = (keep..n).filter_map(|ply| view.mv(ply)).collect();
+                let depth = plies - keep;
+                let mut found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, depth, 16);
+                found.retain(|line| {
+                    self.order(from, line) != Order::Against && holds_what_was_seen(line, &recorded)
+                });
+                (!found.is_empty()).then(|| (keep, from.clone(), found))
+            })
     }
 
     /// Moves that the board shows beside a man of either side in a hand. A man that the mover could take, or that he may be castling
@@ -389,8 +419,11 @@ impl Sensing {
         let line = (*told.first().unwrap_or(&&found[0])).clone();
         let certain = told.len() == 1 || found.len() == 1;
         let moves = self.seen(tip, &line, now);
-        if let Some(tentative) = self.tentative.take() {
-            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+        if let Some(mut tentative) = self.tentative.take() {
+            if let Some(kept) = keep.checked_sub(tentative.keep) {
+                tentative.moves.truncate(kept);
+                self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+            }
         }
         let alternatives = if certain { Vec::new() } else { found };
         self.observations.push_back(Observation::Moved {
@@ -427,4 +460,26 @@ impl Sensing {
             })
             .collect()
     }
+}
+
+/// How many plies stand, and the lines of several plies from there that lead to what the board shows.
+type Healed = (usize, Position, Vec<Vec<Move>>);
+
+/// The most plies that are read at once.
+const MISSED: usize = 4;
+
+/// Whether a line tells of all that was recorded, in its order, but for one man that went on or stopped earlier.
+fn holds_what_was_seen(line: &[Move], recorded: &[Move]) -> bool {
+    let mut seen = recorded.iter().peekable();
+    let mut continued = false;
+    for m in line {
+        let Some(next) = seen.peek() else { break };
+        if *next == m {
+            seen.next();
+        } else if !continued && is_continued(**next, *m) {
+            continued = true;
+            seen.next();
+        }
+    }
+    seen.peek().is_none()
 }
