@@ -7,9 +7,10 @@ use std::fmt;
 
 use crate::publish::Orientation;
 
+pub mod dgt;
 pub mod driver;
 
-pub use driver::{Driver, Reading};
+pub use driver::{Dialect, Driver, Reading, dialect, is_supported};
 
 /// What a sensor can know of one square.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

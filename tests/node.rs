@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use jadoube::board::driver::raw_square;
+use jadoube::board::dgt::raw_square;
 use jadoube::commands::simulate::{Serving, VirtualPort};
 use jadoube::config::Config;
 use jadoube::daemon::node::{Parts, StartError, run};

@@ -2,12 +2,12 @@
 //!
 //! Nothing here reaches the record but through [`Reading`]; what is asked and when has no say in what the answers mean.
 
-use super::{Contents, Token};
-use crate::Millis;
-use crate::clock::{self, Display, Wing};
-use crate::wire::dgt::{self, ClockMessage, Command, Decoder, Item, Message, PieceCode, RawSquare};
-use shakmaty::{Color, Role, Square};
+use super::{Contents, dgt};
+use crate::wire::Family;
+use crate::{Millis, clock};
+use shakmaty::Square;
 use std::collections::VecDeque;
+use std::fmt;
 
 /// What a frame says.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,10 +32,48 @@ pub enum Reading {
     },
 }
 
-/// The asking side of a DGT board, and the decoder of what it sends.
-#[derive(Debug, Default)]
+/// How boards of one family are asked and understood: all in which one family differs from another here.
+///
+/// Every byte pushed ends up once: in a reading, in a [`Reading::Skipped`], or in [`buffered`](Dialect::buffered).
+pub trait Dialect: fmt::Debug + Send {
+    /// What is asked once the port is open, a write each: the board's numbers, all squares, and that it reports from now on.
+    fn opening(&self) -> Vec<Vec<u8>>;
+
+    /// Asks for all squares.
+    fn ask_squares(&self) -> Vec<u8>;
+
+    /// Asks for something that every board answers, and that changes nothing.
+    fn ask_life(&self) -> Vec<u8>;
+
+    /// Takes bytes in and hands out what they say.
+    fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading));
+
+    /// Gives an unfinished frame up.
+    fn abandon(&mut self);
+
+    /// The bytes of an unfinished frame.
+    fn buffered(&self) -> &[u8];
+}
+
+/// The dialect of a family; none while this build cannot read its boards. A line for each that it can.
+pub fn dialect(family: Family) -> Option<Box<dyn Dialect>> {
+    match family {
+        Family::Dgt => Some(Box::<dgt::Dgt>::default()),
+        Family::DgtBus | Family::Psb1 | Family::Certabo | Family::Chesslink => None,
+    }
+}
+
+/// Whether this build reads boards of this family.
+pub fn is_supported(family: Family) -> bool {
+    dialect(family).is_some()
+}
+
+/// The asking side of a board.
+#[derive(Debug)]
 pub struct Driver {
-    decoder: Decoder,
+    family: Family,
+    /// Without one, all that comes is skipped. Who starts a table asks [`is_supported`] before.
+    dialect: Option<Box<dyn Dialect>>,
     watch: Watch,
     writes: VecDeque<Vec<u8>>,
     opened: bool,
@@ -78,16 +116,29 @@ const FOREIGN_AFTER_MS: Millis = 10_000;
 const FOREIGN_BYTES: u64 = 8;
 
 impl Driver {
-    pub fn new(watch: Watch) -> Driver {
+    pub fn new(family: Family, watch: Watch) -> Driver {
         Driver {
+            family,
+            dialect: dialect(family),
             watch,
-            ..Driver::default()
+            writes: VecDeque::new(),
+            opened: false,
+            heard_at: 0,
+            asked_at: None,
+            dump_wanted: false,
+            dump_asked_at: None,
+            dump_heard_at: 0,
+            silent: false,
+            skipped_bytes: 0,
+            message_at: 0,
+            skipped_since: 0,
+            foreign: false,
         }
     }
 
-    /// The port is open: what all clients ask first (dgt.md 2).
+    /// The port is open, and the board is asked what it is and what it shows.
     pub fn handle_opened(&mut self, now: Millis) {
-        self.decoder = Decoder::default();
+        self.dialect = dialect(self.family);
         self.opened = true;
         self.silent = false;
         self.asked_at = None;
@@ -96,16 +147,8 @@ impl Driver {
         self.dump_heard_at = now;
         self.hear_message(now);
         self.writes.clear();
-        for command in [
-            Command::Reset,
-            Command::LongSerialNumber,
-            Command::SerialNumber,
-            Command::Version,
-            Command::Board,
-            Command::UpdateNice,
-            Command::Clock,
-        ] {
-            self.writes.push_back(command.encode());
+        if let Some(dialect) = &self.dialect {
+            self.writes.extend(dialect.opening());
         }
     }
 
@@ -116,7 +159,9 @@ impl Driver {
         self.dump_heard_at = now;
         self.hear_message(now);
         self.skipped_bytes = skipped_bytes;
-        self.decoder.push(buffered, |_| {});
+        if let Some(dialect) = &mut self.dialect {
+            dialect.push(buffered, &mut |_| {});
+        }
     }
 
     pub fn handle_lost(&mut self) {
@@ -125,7 +170,9 @@ impl Driver {
         self.foreign = false;
         self.asked_at = None;
         self.writes.clear();
-        self.decoder.abandon();
+        if let Some(dialect) = &mut self.dialect {
+            dialect.abandon();
+        }
     }
 
     pub fn handle_bytes(&mut self, now: Millis, bytes: &[u8], mut sink: impl FnMut(Reading)) {
@@ -136,7 +183,7 @@ impl Driver {
         self.asked_at = None;
         self.silent = false;
         let Driver {
-            decoder,
+            dialect,
             skipped_bytes,
             dump_wanted,
             dump_heard_at,
@@ -145,26 +192,28 @@ impl Driver {
             ..
         } = self;
         let mut is_message = false;
-        decoder.push(bytes, |item| match item {
-            Item::Message(message) => {
+        let mut take = |reading: Reading| {
+            if let Reading::Skipped { bytes, .. } = &reading {
+                *skipped_bytes += u64::from(*bytes);
+                *skipped_since += u64::from(*bytes);
+                *dump_wanted = true;
+            } else {
                 is_message = true;
                 *skipped_since = 0;
-                if matches!(message, Message::BoardDump(_)) {
-                    *dump_heard_at = now;
-                    *dump_asked_at = None;
-                }
-                sink(reading(message));
             }
-            Item::Skipped(skipped) => {
-                *skipped_bytes += u64::from(skipped.bytes);
-                *skipped_since += u64::from(skipped.bytes);
-                *dump_wanted = true;
-                sink(Reading::Skipped {
-                    bytes: skipped.bytes,
-                    reason: skipped.reason.to_string(),
-                });
+            if matches!(reading, Reading::Dump(_)) {
+                *dump_heard_at = now;
+                *dump_asked_at = None;
             }
-        });
+            sink(reading);
+        };
+        match dialect {
+            Some(dialect) => dialect.push(bytes, &mut take),
+            None => take(Reading::Skipped {
+                bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+                reason: format!("boards of family {} cannot be read yet", self.family),
+            }),
+        }
         if is_message {
             self.message_at = now;
             self.foreign = false;
@@ -186,9 +235,9 @@ impl Driver {
         let under_way = self
             .dump_asked_at
             .is_some_and(|at| now < at + DUMP_AGAIN_MS);
-        if !under_way {
+        if let Some(dialect) = self.dialect.as_ref().filter(|_| !under_way) {
             self.dump_asked_at = Some(now);
-            self.writes.push_back(Command::Board.encode());
+            self.writes.push_back(dialect.ask_squares());
         }
     }
 
@@ -203,7 +252,8 @@ impl Driver {
             Some(at) if now >= at + SILENT_AFTER_MS => self.silent = true,
             None if now >= self.heard_at + ASK_AFTER_MS => {
                 self.asked_at = Some(now);
-                self.writes.push_back(Command::SerialNumber.encode());
+                self.writes
+                    .extend(self.dialect.as_ref().map(|dialect| dialect.ask_life()));
             }
             _ => {}
         }
@@ -238,7 +288,7 @@ impl Driver {
         self.silent
     }
 
-    /// Whether what speaks at the other end speaks no DGT.
+    /// Whether what speaks at the other end is no board of this family.
     pub fn is_foreign(&self) -> bool {
         self.foreign
     }
@@ -256,84 +306,9 @@ impl Driver {
 
     /// The bytes of a frame that is not complete yet.
     pub fn buffered(&self) -> &[u8] {
-        self.decoder.buffered()
-    }
-}
-
-/// The board's index of a square in the numbering of a board that stands right (dgt.md 3.3: a8 is 0).
-pub fn raw_square(square: Square) -> RawSquare {
-    RawSquare::new((square.to_u32() as u8) ^ 56).expect("a square's index is below 64")
-}
-
-fn square_of(raw: RawSquare) -> Square {
-    Square::new(u32::from(raw.index() ^ 56))
-}
-
-fn contents_of(code: PieceCode) -> Contents {
-    match code {
-        PieceCode::Empty => Contents::Empty,
-        PieceCode::Draw => Contents::Token(Token::Draw),
-        PieceCode::WhiteWins => Contents::Token(Token::WhiteWins),
-        PieceCode::BlackWins => Contents::Token(Token::BlackWins),
-        PieceCode::WhitePawn => Contents::Piece(Role::Pawn.of(Color::White)),
-        PieceCode::WhiteRook => Contents::Piece(Role::Rook.of(Color::White)),
-        PieceCode::WhiteKnight => Contents::Piece(Role::Knight.of(Color::White)),
-        PieceCode::WhiteBishop => Contents::Piece(Role::Bishop.of(Color::White)),
-        PieceCode::WhiteKing => Contents::Piece(Role::King.of(Color::White)),
-        PieceCode::WhiteQueen => Contents::Piece(Role::Queen.of(Color::White)),
-        PieceCode::BlackPawn => Contents::Piece(Role::Pawn.of(Color::Black)),
-        PieceCode::BlackRook => Contents::Piece(Role::Rook.of(Color::Black)),
-        PieceCode::BlackKnight => Contents::Piece(Role::Knight.of(Color::Black)),
-        PieceCode::BlackBishop => Contents::Piece(Role::Bishop.of(Color::Black)),
-        PieceCode::BlackKing => Contents::Piece(Role::King.of(Color::Black)),
-        PieceCode::BlackQueen => Contents::Piece(Role::Queen.of(Color::Black)),
-    }
-}
-
-fn reading(message: Message) -> Reading {
-    match message {
-        Message::FieldUpdate { square, piece } => Reading::Square {
-            square: square_of(square),
-            contents: contents_of(piece),
-        },
-        Message::BoardDump(codes) => {
-            let mut squares = [(Square::A1, Contents::Empty); 64];
-            for ((slot, raw), code) in squares.iter_mut().zip(RawSquare::all()).zip(codes.iter()) {
-                *slot = (square_of(raw), contents_of(*code));
-            }
-            Reading::Dump(Box::new(squares))
-        }
-        Message::Clock(ClockMessage::Times(times)) => Reading::Clock(clock_reading(&times)),
-        Message::Clock(ClockMessage::Absent) => Reading::Clock(clock::Reading::Absent),
-        Message::Clock(ClockMessage::Ack(ack)) => Reading::Other(format!("clock ack {ack:?}")),
-        Message::Clock(ClockMessage::Null) => Reading::Other("clock null".into()),
-        Message::SerialNumber(serial) | Message::LongSerialNumber(serial) => {
-            Reading::Serial(serial)
-        }
-        Message::Version { major, minor } => Reading::Firmware(format!("{major}.{minor}")),
-        Message::Battery(battery) => match battery.percent {
-            Some(percent) => Reading::Battery(percent),
-            None => Reading::Other("battery".into()),
-        },
-        other => Reading::Other(format!("{other:?}")),
-    }
-}
-
-/// The lever's raised side is to move, and its clock runs when the clock runs (dgt.md 3.5).
-fn clock_reading(times: &dgt::BwTime) -> clock::Reading {
-    let display = |side: &dgt::SideTime| Display {
-        ms: side.millis(),
-        flag: side.flag_halted || side.flag_shown,
-    };
-    clock::Reading::Times {
-        left: display(&times.left),
-        right: display(&times.right),
-        running: times.running,
-        to_move: if times.right_up {
-            Wing::Right
-        } else {
-            Wing::Left
-        },
+        self.dialect
+            .as_ref()
+            .map_or(&[], |dialect| dialect.buffered())
     }
 }
 
@@ -353,7 +328,7 @@ mod tests {
     #[test]
     fn what_speaks_no_dgt_is_found_out_and_a_board_comes_back() {
         for noise in [&b"$GPGGA,123519,4807.038,N\r\n"[..], b"@", &[0xff; 40]] {
-            let mut driver = Driver::new(Watch::Judge);
+            let mut driver = Driver::new(Family::Dgt, Watch::Judge);
             driver.handle_opened(0);
             hear(&mut driver, 0, 9_999, noise);
             assert!(!driver.is_foreign());
@@ -369,7 +344,7 @@ mod tests {
 
     #[test]
     fn neither_noise_beside_messages_nor_a_trace_is_foreign() {
-        let mut driver = Driver::new(Watch::Judge);
+        let mut driver = Driver::new(Family::Dgt, Watch::Judge);
         driver.handle_opened(0);
         for now in (0..60_000).step_by(5_000) {
             driver.handle_bytes(now, b"noise noise", |_| {});
@@ -377,7 +352,7 @@ mod tests {
             driver.handle_timeout(now);
             assert!(!driver.is_foreign(), "{now}");
         }
-        let mut ignoring = Driver::new(Watch::Ignore);
+        let mut ignoring = Driver::new(Family::Dgt, Watch::Ignore);
         ignoring.handle_opened(0);
         hear(&mut ignoring, 0, 60_000, b"noise");
         assert!(!ignoring.is_foreign());

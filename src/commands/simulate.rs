@@ -20,7 +20,7 @@ use crate::sim::line::{BAUD, Line};
 use crate::sim::pgn::{self, SimGame};
 use crate::sim::player::{Player, TableOptions};
 use crate::sim::scene::Scene;
-use crate::trace::Family;
+use crate::wire::Family;
 use crate::wire::dgt::{Identity, VirtualBoard};
 
 #[derive(Debug, clap::Args)]
@@ -277,13 +277,7 @@ impl Drop for Link {
 
 /// The table that the arguments describe.
 fn player(args: &Args) -> Result<Player, Failure> {
-    if args.board != Family::Dgt {
-        return Err(Failure::usage(format!(
-            "there is no virtual board of the family {} yet",
-            args.board
-        ))
-        .advise("Leave --board out, or say --board dgt."));
-    }
+    super::check_simulated(args.board)?;
     let games = games(&args.pgn)?;
     let control = args
         .time_control

@@ -19,6 +19,7 @@ use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Sensing, Timing};
 use crate::trace::{Arming, ClockKind, ClockSide};
+use crate::wire::Family;
 use shakmaty::{Color, Square};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -38,6 +39,8 @@ use table::Game;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub table: String,
+    /// What its board speaks. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
+    pub family: Family,
     /// Names the numbering of events; made with the store.
     pub stream: String,
     /// Names this run of the daemon.
@@ -101,6 +104,7 @@ impl Settings {
     pub fn new(table: impl Into<String>) -> Settings {
         Settings {
             table: table.into(),
+            family: Family::default(),
             stream: "replay".into(),
             boot: "replay".into(),
             wall_offset_ms: 0,
@@ -188,7 +192,7 @@ struct Array {
 impl Session {
     pub fn new(settings: Settings, now: Millis) -> Session {
         Session {
-            driver: Driver::new(settings.watch),
+            driver: Driver::new(settings.family, settings.watch),
             table: Table::new(settings, now),
             entries: VecDeque::new(),
         }

@@ -31,7 +31,16 @@ use script::{GameTruth, Script};
 
 use crate::Millis;
 use crate::trace::{Event, Header, Line as TraceLine, Trace};
+use crate::wire::Family;
 use crate::wire::dgt::VirtualBoard;
+
+/// Whether there is a virtual board of this family.
+pub fn is_simulated(family: Family) -> bool {
+    match family {
+        Family::Dgt => true,
+        Family::DgtBus | Family::Psb1 | Family::Certabo | Family::Chesslink => false,
+    }
+}
 
 /// A game as its host would have heard it.
 #[derive(Debug, Clone)]
