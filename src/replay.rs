@@ -7,7 +7,7 @@ use crate::command::{Arm, Command};
 use crate::publish::{AlertBody, Body, Event, EventKind, Game, Publication, Topic};
 use crate::session::output_time as seconds;
 use crate::session::{Entry, Session, Settings};
-use crate::trace::{Arming, Event as Line, Silence, Trace};
+use crate::trace::{Event as Line, Silence, Trace};
 use crate::wire::Family;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ pub fn settings(trace: &Trace, mut base: Settings) -> Result<Settings, HeaderErr
     base.rules.supervised = header.supervised.unwrap_or(base.rules.supervised);
     base.orientation = header.orientation.unwrap_or(base.orientation);
     base.white_clock_side = header.white_clock_side.unwrap_or(base.white_clock_side);
-    base.arming = Some(header.arming.unwrap_or(Arming::Auto));
+    base.arming = header.arming.or(base.arming);
     base.clock = header.clock;
     base.watch = match header.silence {
         Silence::Ignore => Watch::Ignore,

@@ -825,6 +825,9 @@ mod tests {
             ]
         );
         assert_eq!(trace.to_string(), WHOLE);
+        for key in KEYS {
+            assert!(WHOLE.contains(&format!("# {key}: ")), "{key}");
+        }
     }
 
     #[test]

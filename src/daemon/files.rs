@@ -18,7 +18,7 @@ use crate::Millis;
 use crate::board;
 use crate::clock::control::TimeControl;
 use crate::laws::ruleset::{Ruleset, Variant};
-use crate::trace::{Event, Header, Writer};
+use crate::trace::{Arming, Event, Header, Writer};
 
 /// The way to the writing thread.
 #[derive(Debug)]
@@ -183,6 +183,7 @@ impl Tracing {
             variant: start.variant.or(table.variant),
             supervised: start.supervised.or(table.supervised),
             time_control: start.time_control.or(table.time_control),
+            arming: start.arming.or(table.arming),
             ..table
         };
         // Names made here begin with the table; those of a pairing need not.
@@ -235,6 +236,7 @@ pub struct Start {
     pub variant: Option<Variant>,
     pub supervised: Option<bool>,
     pub time_control: Option<TimeControl>,
+    pub arming: Option<Arming>,
 }
 
 /// Jobs that may wait for the thread.

@@ -936,6 +936,11 @@ impl Table {
                         variant: game.variant.parse().ok(),
                         supervised: Some(game.supervised),
                         time_control: game.time_control.and_then(|text| text.parse().ok()),
+                        // What armed the table stands in an earlier trace.
+                        arming: self
+                            .session
+                            .is_armed_by_hand()
+                            .then_some(trace::Arming::Manual),
                     };
                     tracing.game(files, self.told, &game.game, start);
                 }

@@ -346,6 +346,11 @@ impl Session {
         self.table.unfinished()
     }
 
+    /// Whether an array alone opens no game that is told, as this table stands.
+    pub fn is_armed_by_hand(&self) -> bool {
+        self.table.is_armed_by_hand()
+    }
+
     pub fn serial(&self) -> Option<&str> {
         self.table.serial.as_deref()
     }

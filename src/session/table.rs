@@ -208,7 +208,7 @@ impl Table {
     }
 
     /// Whether an array alone opens no game that is told.
-    fn is_armed_by_hand(&self) -> bool {
+    pub(super) fn is_armed_by_hand(&self) -> bool {
         match self.settings.arming {
             Some(arming) => arming == Arming::Manual,
             None => self.paired,
