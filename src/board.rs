@@ -111,6 +111,18 @@ impl Default for Picture {
     }
 }
 
+/// What a board shows that names every man.
+impl From<&Board> for Picture {
+    fn from(board: &Board) -> Picture {
+        let mut picture = Picture::default();
+        for square in Square::ALL {
+            let man = board.piece_at(square);
+            picture.set(square, man.map_or(Contents::Empty, Contents::Piece));
+        }
+        picture
+    }
+}
+
 impl Picture {
     pub fn at(&self, square: Square) -> Option<Contents> {
         self.squares[square.to_usize()]
@@ -282,17 +294,7 @@ mod tests {
     use super::*;
 
     fn picture(placement: &str) -> Picture {
-        let board = Board::from_ascii_board_fen(placement.as_bytes()).expect("test board");
-        let mut picture = Picture::default();
-        for square in Square::ALL {
-            picture.set(
-                square,
-                board
-                    .piece_at(square)
-                    .map_or(Contents::Empty, Contents::Piece),
-            );
-        }
-        picture
+        Picture::from(&Board::from_ascii_board_fen(placement.as_bytes()).expect("test board"))
     }
 
     /// Cases B1 and B4: what the board shows in its own numbering, and how it stands.
