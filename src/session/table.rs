@@ -13,7 +13,7 @@ use crate::publish::{
     AlertDetail, AlertKind, AlertState, Audience, CloseReason, CompletedBy, CorrectionReason,
     Doubt, EventKind, IllegalReason, Link, MoveState, Phase, ResultBy, ResultState, Severity, Side,
 };
-use crate::sensing::{Fault, Level, Observation, Seen};
+use crate::sensing::{CENTRE, Fault, Level, Observation, Seen};
 use crate::trace::Arming;
 use shakmaty::{Bitboard, CastlingMode, Color, Move, Role, Square};
 
@@ -1390,7 +1390,6 @@ fn ended_by(fault: &Fault) -> &'static str {
 
 /// A king that steps into the centre may be on its way to the result sign.
 fn remember_king_step(game: &mut Game, keep: usize, moves: &[Seen]) {
-    const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
     match moves {
         [
             Seen {
