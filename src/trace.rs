@@ -727,7 +727,8 @@ fn write_bytes(f: &mut fmt::Formatter<'_>, sign: char, bytes: &[u8]) -> fmt::Res
 }
 
 /// A time as it stands in a trace.
-struct Seconds(Millis);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub Millis);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
