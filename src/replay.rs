@@ -183,10 +183,10 @@ impl Run {
 
     /// The daemon restarts: the session is rebuilt from its record. The bytes of a frame that was under way wait at the port.
     fn restart(&mut self, settings: &Settings, now: Millis) {
-        let buffered = self.session.buffered().to_vec();
+        let unfinished = self.session.unfinished_frame();
         let skipped = self.session.skipped_bytes();
         let mut session = Session::restore(settings.clone(), &self.entries, now);
-        session.resume(now, &buffered, skipped);
+        session.resume(now, &unfinished, skipped);
         self.session = session;
     }
 }

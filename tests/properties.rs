@@ -135,7 +135,7 @@ fn noise_is_survived() {
                 let (chunk, after) = rest.split_at(rng.usize(1..40).min(rest.len()));
                 rest = after;
                 session.handle_bytes(now, chunk);
-                most_buffered = most_buffered.max(session.buffered().len());
+                most_buffered = most_buffered.max(session.unfinished_frame().bytes.len());
                 if rng.u8(..50) == 0
                     && let Ok(command) = Command::parse(&random_command(&mut rng), None)
                 {

@@ -6,7 +6,8 @@ use super::driver::{Dialect, Reading};
 use super::{Contents, Token};
 use crate::clock::{self, Display, Wing};
 use crate::wire::dgt::{
-    BwTime, ClockMessage, Command, Decoder, Item, Message, PieceCode, RawSquare, SideTime,
+    BwTime, ClockMessage, Command, Decoder, Item, Message, PieceCode, RawSquare, SideTime, Skipped,
+    serial_digits,
 };
 
 /// The decoder of what a DGT board sends, with the questions to it.
@@ -45,16 +46,13 @@ impl Dialect for Dgt {
         self.decoder.push(bytes, |item| {
             sink(match item {
                 Item::Message(message) => reading(message),
-                Item::Skipped(skipped) => Reading::Skipped {
-                    bytes: skipped.bytes,
-                    reason: skipped.reason.to_string(),
-                },
+                Item::Skipped(skipped) => unread(skipped),
             });
         });
     }
 
-    fn abandon(&mut self) {
-        self.decoder.abandon();
+    fn abandon(&mut self) -> Option<Reading> {
+        self.decoder.abandon().map(unread)
     }
 
     fn buffered(&self) -> &[u8] {
@@ -92,6 +90,13 @@ fn contents_of(code: PieceCode) -> Contents {
     }
 }
 
+fn unread(skipped: Skipped) -> Reading {
+    Reading::Skipped {
+        bytes: skipped.bytes,
+        reason: skipped.reason.to_string(),
+    }
+}
+
 fn reading(message: Message) -> Reading {
     match message {
         Message::FieldUpdate { square, piece } => Reading::Square {
@@ -109,8 +114,11 @@ fn reading(message: Message) -> Reading {
         Message::Clock(ClockMessage::Absent) => Reading::Clock(clock::Reading::Absent),
         Message::Clock(ClockMessage::Ack(ack)) => Reading::Other(format!("clock ack {ack:?}")),
         Message::Clock(ClockMessage::Null) => Reading::Other("clock null".into()),
-        Message::SerialNumber(serial) | Message::LongSerialNumber(serial) => {
-            Reading::Serial(serial)
+        Message::SerialNumber(ref text) | Message::LongSerialNumber(ref text) => {
+            match serial_digits(text) {
+                Some(serial) => Reading::Serial(serial.to_owned()),
+                None => Reading::Other(format!("{message:?}")),
+            }
         }
         Message::Version { major, minor } => Reading::Firmware(format!("{major}.{minor}")),
         Message::Battery(battery) => match battery.percent {

@@ -48,8 +48,8 @@ pub trait Dialect: fmt::Debug + Send {
     /// Takes bytes in and hands out what they say.
     fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading));
 
-    /// Gives an unfinished frame up.
-    fn abandon(&mut self);
+    /// Gives an unfinished frame up, and tells what is skipped with it.
+    fn abandon(&mut self) -> Option<Reading>;
 
     /// The bytes of an unfinished frame.
     fn buffered(&self) -> &[u8];
@@ -78,6 +78,8 @@ pub struct Driver {
     writes: VecDeque<Vec<u8>>,
     opened: bool,
     heard_at: Millis,
+    /// When the last bytes came.
+    bytes_at: Millis,
     /// When the question was put that is not answered yet.
     asked_at: Option<Millis>,
     dump_wanted: bool,
@@ -89,6 +91,14 @@ pub struct Driver {
     message_at: Millis,
     skipped_since: u64,
     foreign: bool,
+}
+
+/// The beginning of a frame.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    pub bytes: Vec<u8>,
+    /// When the last of them came.
+    pub at: Millis,
 }
 
 /// Who judges a silent board.
@@ -105,6 +115,9 @@ pub enum Watch {
 const ASK_AFTER_MS: Millis = 2_000;
 /// A question open for so long makes a board silent (dgt.md 7.4: about 3 s).
 const SILENT_AFTER_MS: Millis = 3_000;
+/// Bytes that come later than so long after the ones before belong to no frame of those (dgt.md 3.1: about half a second). In a
+/// trace whose silence means nothing, the times of its chunks mean nothing either.
+const STALL_MS: Millis = 500;
 /// A lost field update is invisible; a dump now and then is the safety net (dgt.md 7.4: 5 to 30 s).
 const DUMP_EVERY_MS: Millis = 10_000;
 /// A dump that has not come by then is asked for again.
@@ -124,6 +137,7 @@ impl Driver {
             writes: VecDeque::new(),
             opened: false,
             heard_at: 0,
+            bytes_at: 0,
             asked_at: None,
             dump_wanted: false,
             dump_asked_at: None,
@@ -152,15 +166,16 @@ impl Driver {
         }
     }
 
-    /// Takes over a port that is open, with the bytes of a frame that is under way.
-    pub fn resume(&mut self, now: Millis, buffered: &[u8], skipped_bytes: u64) {
+    /// Takes over a port that is open, with what has come of a frame that is under way.
+    pub fn resume(&mut self, now: Millis, unfinished: &Unfinished, skipped_bytes: u64) {
+        self.bytes_at = unfinished.at;
         self.opened = true;
         self.heard_at = now;
         self.dump_heard_at = now;
         self.hear_message(now);
         self.skipped_bytes = skipped_bytes;
         if let Some(dialect) = &mut self.dialect {
-            dialect.push(buffered, &mut |_| {});
+            dialect.push(&unfinished.bytes, &mut |_| {});
         }
     }
 
@@ -170,8 +185,10 @@ impl Driver {
         self.foreign = false;
         self.asked_at = None;
         self.writes.clear();
-        if let Some(dialect) = &mut self.dialect {
-            dialect.abandon();
+        if let Some(Reading::Skipped { bytes, .. }) =
+            self.dialect.as_mut().and_then(|dialect| dialect.abandon())
+        {
+            self.skipped_bytes += u64::from(bytes);
         }
     }
 
@@ -182,6 +199,8 @@ impl Driver {
         self.heard_at = now;
         self.asked_at = None;
         self.silent = false;
+        let stalled = self.watch == Watch::Judge && now > self.bytes_at + STALL_MS;
+        self.bytes_at = now;
         let Driver {
             dialect,
             skipped_bytes,
@@ -208,7 +227,12 @@ impl Driver {
             sink(reading);
         };
         match dialect {
-            Some(dialect) => dialect.push(bytes, &mut take),
+            Some(dialect) => {
+                if stalled && let Some(skipped) = dialect.abandon() {
+                    take(skipped);
+                }
+                dialect.push(bytes, &mut take);
+            }
             None => take(Reading::Skipped {
                 bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
                 reason: format!("boards of family {} cannot be read yet", self.family),
@@ -304,11 +328,13 @@ impl Driver {
         self.skipped_bytes
     }
 
-    /// The bytes of a frame that is not complete yet.
-    pub fn buffered(&self) -> &[u8] {
-        self.dialect
-            .as_ref()
-            .map_or(&[], |dialect| dialect.buffered())
+    /// What has come of a frame that is not complete yet.
+    pub fn unfinished(&self) -> Unfinished {
+        let dialect = self.dialect.as_ref();
+        Unfinished {
+            bytes: dialect.map_or_else(Vec::new, |dialect| dialect.buffered().to_vec()),
+            at: self.bytes_at,
+        }
     }
 }
 
@@ -339,6 +365,71 @@ mod tests {
             driver.handle_bytes(11_000, &version, |_| {});
             driver.handle_bytes(11_100, &version, |_| {});
             assert!(!driver.is_foreign());
+        }
+    }
+
+    fn heard(driver: &mut Driver, at: Millis, bytes: &[u8]) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        driver.handle_bytes(at, bytes, |reading| readings.push(reading));
+        readings
+    }
+
+    /// dgt.md 3.1: bytes that come half a second later do not complete a frame.
+    #[test]
+    fn a_frame_that_stalls_is_dropped_whole() {
+        let mut driver = Driver::new(Family::Dgt, Watch::Judge);
+        driver.handle_opened(0);
+        while driver.poll_write().is_some() {}
+        assert_eq!(heard(&mut driver, 1_000, &[0x8e, 0, 5]), []);
+        let slow = heard(&mut driver, 1_500, &[0x24, 1]);
+        assert!(matches!(slow[..], [Reading::Square { .. }]), "{slow:?}");
+        heard(&mut driver, 2_000, &[0x8e, 0, 5, 0x24]);
+        let late = heard(&mut driver, 2_501, &[1, 0x8e, 0, 5, 0x34, 0]);
+        let skipped: Vec<u32> = late
+            .iter()
+            .filter_map(|reading| match reading {
+                Reading::Skipped { bytes, .. } => Some(*bytes),
+                _ => None,
+            })
+            .collect();
+        assert_eq!((late.len(), skipped), (3, vec![4, 1]), "{late:?}");
+        assert_eq!(driver.skipped_bytes(), 5);
+        assert_eq!(driver.poll_write(), Some(vec![0x42]), "a dump heals it");
+
+        let mut ignoring = Driver::new(Family::Dgt, Watch::Ignore);
+        heard(&mut ignoring, 0, &[0x8e, 0, 5, 0x24]);
+        let late = heard(&mut ignoring, 60_000, &[1]);
+        assert!(matches!(late[..], [Reading::Square { .. }]), "{late:?}");
+    }
+
+    #[test]
+    fn what_a_lost_link_cuts_off_is_counted() {
+        let mut driver = Driver::new(Family::Dgt, Watch::Judge);
+        driver.handle_opened(0);
+        heard(&mut driver, 0, &[0x8e, 0, 5]);
+        driver.handle_lost();
+        assert_eq!(driver.skipped_bytes(), 3);
+        driver.handle_opened(100);
+        assert_eq!(heard(&mut driver, 100, &[0x24, 1]).len(), 2);
+        assert_eq!(driver.skipped_bytes(), 5);
+    }
+
+    /// dgt.md 3.2: old boards write a version behind their number.
+    #[test]
+    fn a_serial_number_is_its_digits() {
+        let mut driver = Driver::new(Family::Dgt, Watch::Ignore);
+        for (bytes, serial) in [
+            (&b"\x91\x00\x0801025"[..], Some("01025")),
+            (b"\x91\x00\x0c01025 1.0", Some("01025")),
+            (b"\xa2\x00\x0d3000147740", Some("3000147740")),
+            (b"\x91\x00\x08abcde", None),
+            (b"\x91\x00\x08     ", None),
+        ] {
+            let read = heard(&mut driver, 0, bytes);
+            match serial {
+                Some(serial) => assert_eq!(read, [Reading::Serial(serial.to_owned())]),
+                None => assert!(matches!(read[..], [Reading::Other(_)]), "{read:?}"),
+            }
         }
     }
 

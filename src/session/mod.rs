@@ -29,6 +29,7 @@ pub mod entry;
 mod output;
 mod table;
 
+use board::driver::Unfinished;
 pub use board::driver::Watch;
 pub use entry::Entry;
 use entry::{LinkState, What};
@@ -254,8 +255,8 @@ impl Session {
     }
 
     /// After [`Session::restore`]: the port stays as it was, and these bytes of a frame under way still wait in it.
-    pub fn resume(&mut self, now: Millis, buffered: &[u8], skipped_bytes: u64) {
-        self.driver.resume(now, buffered, skipped_bytes);
+    pub fn resume(&mut self, now: Millis, unfinished: &Unfinished, skipped_bytes: u64) {
+        self.driver.resume(now, unfinished, skipped_bytes);
         self.table.skipped_bytes = skipped_bytes;
     }
 
@@ -320,9 +321,9 @@ impl Session {
         self.driver.is_silent()
     }
 
-    /// Bytes of a frame that has not come whole yet. A restart hands them in again, as a port would.
-    pub fn buffered(&self) -> &[u8] {
-        self.driver.buffered()
+    /// What has come of a frame that is not complete yet. A restart hands it in again.
+    pub fn unfinished_frame(&self) -> Unfinished {
+        self.driver.unfinished()
     }
 
     /// Bytes that could not be read.

@@ -7,7 +7,7 @@ use tokio::time::{Instant as Deadline, timeout_at};
 
 use super::{Chunk, Port, Settings};
 use crate::wire::Family;
-use crate::wire::dgt::{Command, Decoder, Item, Message};
+use crate::wire::dgt::{Command, Decoder, Item, Message, serial_digits};
 
 /// What answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,9 +156,14 @@ impl Ear {
             version,
             ..
         } = self;
+        let number = |text: &str| serial_digits(text).map(str::to_owned);
         decoder.push(bytes, |item| match item {
-            Item::Message(Message::SerialNumber(text)) => *short = number(&text).or(short.take()),
-            Item::Message(Message::LongSerialNumber(text)) => *long = number(&text).or(long.take()),
+            Item::Message(Message::SerialNumber(text)) => {
+                *short = number(&text).or(short.take());
+            }
+            Item::Message(Message::LongSerialNumber(text)) => {
+                *long = number(&text).or(long.take());
+            }
             Item::Message(Message::Version { major, minor }) => {
                 *version = Some(format!("{major}.{minor}"));
             }
@@ -182,13 +187,6 @@ impl Ear {
             version: self.version.clone(),
         })
     }
-}
-
-/// A serial number. Old boards append a space and `1.0` (protocol sheet, section 3.2).
-fn number(text: &str) -> Option<String> {
-    let number = text.split_ascii_whitespace().next()?;
-    let digits = number.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| number.to_owned())
 }
 
 #[cfg(test)]
