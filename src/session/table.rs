@@ -724,10 +724,22 @@ impl Table {
         let times = (by == CompletedBy::Press)
             .then(|| game.pressed[slot(mover)].take())
             .flatten();
+        // Clock bytes lag (A17), but no whole think.
+        let on_his_time =
+            by == CompletedBy::Press
+                && game.line.plies.get(ply).is_some_and(|reply| {
+                    reply.seen_at >= game.line.plies[index].seen_at + THINK_MS
+                });
+        if on_his_time {
+            self.tell_clock_sides(mover);
+        } else if by == CompletedBy::Press {
+            game.wrong_presses = 0;
+            self.close_alert(Source::ClockSides, CloseReason::Restored);
+        }
+        let Some(game) = &mut self.game else { return };
         let entry = &mut game.line.plies[index];
         if by == CompletedBy::Press {
             entry.pressed = true;
-            game.wrong_presses = 0;
         }
         if entry.by.is_some() {
             // A press after the reply completes nothing; it tells the time of the move that was answered.
@@ -1067,7 +1079,7 @@ impl Table {
         };
         // Once may be a message that came late; a whole think of each side is none.
         game.wrong_presses += 1;
-        if game.wrong_presses < 2 {
+        if game.wrong_presses < 2 || self.is_open(Source::ClockSides) {
             return;
         }
         let mut notice = Notice::new(
@@ -1387,6 +1399,9 @@ fn ended_by(fault: &Fault) -> &'static str {
         "pressed"
     }
 }
+
+/// A reply that came after so long was thought about, all the time on the clock that ran.
+const THINK_MS: Millis = 2_000;
 
 /// A king that steps into the centre may be on its way to the result sign.
 fn remember_king_step(game: &mut Game, keep: usize, moves: &[Seen]) {
