@@ -210,7 +210,7 @@ pub enum Level {
 }
 
 /// Where the kings show the result.
-const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
+pub const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
 
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
 const CLEARED: usize = 20;
