@@ -21,7 +21,8 @@ use crate::clock::control::TimeControl;
 use crate::laws::ruleset::{Rules, Ruleset, Variant};
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings};
-use crate::trace::{Arming, ClockSide, Family};
+use crate::trace::{Arming, ClockSide};
+use crate::wire::Family;
 
 /// Everything that `run` is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -332,6 +333,7 @@ impl Settings {
             time_control: self.time_control.as_ref().map(ToString::to_string),
             kings: self.result_by_kings,
             publish_touches: self.publish_touches,
+            family: self.board.unwrap_or_default(),
             ..session::Settings::new(table)
         }
     }

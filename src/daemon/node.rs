@@ -23,6 +23,7 @@ use super::orders::{self, Order, Orders};
 use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
 use super::store::{Forgetful, Store};
 use crate::Millis;
+use crate::board;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::laws::position::Position;
@@ -33,7 +34,8 @@ use crate::publish::{
 };
 use crate::session::{self, Session, Wall, Watch};
 use crate::text::one_line;
-use crate::trace::{self, Family, Header, Silence};
+use crate::trace::{self, Header, Silence};
+use crate::wire::Family;
 
 /// What a node stands on, besides its configuration. The default is a machine as it is.
 pub struct Parts {
@@ -80,7 +82,14 @@ impl StartError {
             StartError::NoTable => {
                 "Add a [[table]] with its name, or say --port auto --table 1.".to_owned()
             }
-            StartError::Family { .. } => "Say board = \"auto\" or board = \"dgt\".".to_owned(),
+            StartError::Family { .. } => {
+                Family::all()
+                    .filter(|family| board::is_supported(*family))
+                    .fold("Say board = \"auto\"".to_owned(), |advice, family| {
+                        format!("{advice} or board = \"{family}\"")
+                    })
+                    + "."
+            }
         }
     }
 }
@@ -576,7 +585,9 @@ impl Table {
         };
         match event {
             LinkEvent::Opened { path, identity } => {
-                let family = identity.as_ref().map_or("unknown", |found| found.family);
+                let family = identity
+                    .as_ref()
+                    .map_or("unknown", |found| found.family.as_str());
                 let serial = identity.and_then(|found| found.serial);
                 let port = path.display().to_string();
                 info!(
@@ -925,6 +936,11 @@ impl Table {
                             .time_control
                             .as_deref()
                             .and_then(|text| text.parse().ok()),
+                        // What armed the table stands in an earlier trace.
+                        arming: self
+                            .session
+                            .is_armed_by_hand()
+                            .then_some(trace::Arming::Manual),
                     };
                     tracing.game(files, self.told, &game.game, start);
                 }
@@ -1123,7 +1139,8 @@ pub fn refusals(config: &Config) -> Vec<StartError> {
         refusals.push(StartError::NoTable);
     }
     for table in &config.tables {
-        if let Some(family) = table.settings.board.filter(|family| *family != Family::Dgt) {
+        let family = table.settings.board;
+        if let Some(family) = family.filter(|family| !board::is_supported(*family)) {
             refusals.push(StartError::Family {
                 table: table.name.to_string(),
                 family,
@@ -1177,7 +1194,7 @@ fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> sessio
 /// The head of the table's traces: what a replay needs to judge as we did.
 fn header(settings: &session::Settings, config: &config::Table) -> Header {
     Header {
-        board: Family::Dgt,
+        board: settings.family,
         ruleset: Some(settings.rules.ruleset),
         variant: Some(settings.rules.variant),
         supervised: Some(settings.rules.supervised),

@@ -45,7 +45,6 @@ pub struct FlagFall {
 impl Clocks {
     /// Takes what was pressed for the move that it completes.
     pub(super) fn take_press(&mut self, mover: Color) -> Option<PressTimes> {
-        self.wrong_presses = 0;
         self.pressed.get_mut(mover).take()
     }
 }
@@ -122,6 +121,24 @@ impl Game {
         self.clocks.wrong_presses >= 2
     }
 
+    /// This side's clock was pressed over a move of its own.
+    pub fn handle_right_press(&mut self) {
+        self.clocks.wrong_presses = 0;
+    }
+
+    /// Whether the last move of this side was answered after a whole think before this side's clock was pressed: all of it on the
+    /// clock that ran. The bytes of a clock lag (A17), but not so long.
+    pub fn is_answered_on_his_time(&self, side: Color) -> bool {
+        let Some(last) = self.line.last_of(side) else {
+            return false;
+        };
+        let seen_at = |ply: usize| self.line.plies.get(ply - 1).map(|ply| ply.seen_at);
+        match (seen_at(last), seen_at(last + 1)) {
+            (Some(moved), Some(answered)) => answered >= moved + THINK_MS,
+            _ => false,
+        }
+    }
+
     /// The times that the clock shows. False where nothing is new.
     pub fn show_times(&mut self, shown: ByColor<Option<u64>>) {
         if !self.is_over() && self.clocks.shown != shown {
@@ -159,3 +176,6 @@ impl Game {
         std::mem::take(self.clocks.flags.get_mut(side))
     }
 }
+
+/// A reply that came after so long was thought about.
+const THINK_MS: Millis = 2_000;

@@ -159,6 +159,11 @@ impl Line {
         self.position(ply.saturating_sub(1)).turn()
     }
 
+    /// The last ply that this side played, counted from 1.
+    pub fn last_of(&self, side: Color) -> Option<usize> {
+        (1..=self.len()).rev().find(|ply| self.mover(*ply) == side)
+    }
+
     /// UCI of the ply at this index, counted from 0.
     pub fn uci(&self, index: usize) -> String {
         self.position(index).uci(self.plies[index].mv)

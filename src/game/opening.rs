@@ -126,7 +126,7 @@ impl Openings {
     }
 
     /// Whether an array alone opens no game that is told.
-    fn is_by_hand(&self) -> bool {
+    pub fn is_by_hand(&self) -> bool {
         match self.arming {
             Some(arming) => arming == Arming::Manual,
             None => self.paired,

@@ -337,10 +337,7 @@ impl Game {
 
     /// The last move of this side is completed.
     pub fn complete_last_of(&mut self, side: Color, by: CompletedBy) {
-        let last = (1..=self.line.len())
-            .rev()
-            .find(|ply| self.line.mover(*ply) == side);
-        if let Some(ply) = last {
+        if let Some(ply) = self.line.last_of(side) {
             self.complete(ply, by);
         }
     }

@@ -3,10 +3,10 @@
 use super::record::{Event, Game};
 use super::{CompletedBy, CorrectionReason, MoveState, Ply, Seen};
 use crate::Millis;
-use crate::laws::result::GameResult;
+use crate::laws::result::{CENTRE, GameResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shakmaty::{Move, Role, Square};
+use shakmaty::{Move, Role};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -215,7 +215,6 @@ impl Game {
 
     /// A king that steps into the centre may be on its way to the result sign.
     pub(super) fn remember_king_step(&mut self, keep: usize, moves: &[Seen]) {
-        const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
         match moves {
             [
                 Seen {

@@ -1,8 +1,11 @@
 //! How a game can have ended.
 
-use shakmaty::Color;
+use shakmaty::{Color, Square};
 use std::fmt;
 use std::str::FromStr;
+
+/// Where the kings show the result, as the makers of boards agreed.
+pub const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
 
 /// A result; written as PGN writes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

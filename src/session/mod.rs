@@ -19,6 +19,7 @@ use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Sensing, Timing};
 use crate::trace::{Arming, ClockKind, ClockSide};
+use crate::wire::Family;
 use serde::Deserialize;
 use shakmaty::Square;
 use std::collections::VecDeque;
@@ -33,6 +34,7 @@ mod link;
 mod observed;
 mod output;
 
+use board::driver::Unfinished;
 pub use board::driver::Watch;
 pub use entry::{Entry, Wall};
 use entry::{LinkState, What};
@@ -42,6 +44,8 @@ pub use output::seconds as output_time;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub table: String,
+    /// What its board speaks. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
+    pub family: Family,
     /// Names the numbering of events; made with the store.
     pub stream: String,
     /// Names this run of the daemon.
@@ -107,6 +111,7 @@ impl Settings {
     pub fn new(table: impl Into<String>) -> Settings {
         Settings {
             table: table.into(),
+            family: Family::default(),
             stream: "replay".into(),
             boot: "replay".into(),
             wall: Wall::default(),
@@ -181,7 +186,7 @@ impl Session {
             what: What::Begun,
         };
         Session {
-            driver: Driver::new(settings.watch),
+            driver: Driver::new(settings.family, settings.watch),
             table: Table::new(settings, now),
             entries: VecDeque::from([begun]),
         }
@@ -244,8 +249,8 @@ impl Session {
     }
 
     /// After [`Session::restore`]: the port stays as it was, and these bytes of a frame under way still wait in it.
-    pub fn resume(&mut self, now: Millis, buffered: &[u8], skipped_bytes: u64) {
-        self.driver.resume(now, buffered, skipped_bytes);
+    pub fn resume(&mut self, now: Millis, unfinished: &Unfinished, skipped_bytes: u64) {
+        self.driver.resume(now, unfinished, skipped_bytes);
         self.table.skipped_bytes = skipped_bytes;
     }
 
@@ -317,9 +322,9 @@ impl Session {
         self.driver.is_silent()
     }
 
-    /// Bytes of a frame that has not come whole yet. A restart hands them in again, as a port would.
-    pub fn buffered(&self) -> &[u8] {
-        self.driver.buffered()
+    /// What has come of a frame that is not complete yet. A restart hands it in again.
+    pub fn unfinished_frame(&self) -> Unfinished {
+        self.driver.unfinished()
     }
 
     /// Bytes that could not be read.
@@ -335,6 +340,11 @@ impl Session {
     /// The game that is not ended, with what was played of it as PGN, for a daemon that stops; none without a move.
     pub fn unfinished(&self) -> Option<(String, String)> {
         self.table.unfinished()
+    }
+
+    /// Whether an array alone opens no game that is told, as this table stands.
+    pub fn is_armed_by_hand(&self) -> bool {
+        self.table.openings.is_by_hand()
     }
 
     pub fn serial(&self) -> Option<&str> {

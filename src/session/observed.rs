@@ -2,9 +2,11 @@
 
 use super::Table;
 use super::alerts::{Notice, Source, named_in_text, names, way_back};
-use crate::game::{Change, Game};
+use crate::game::{Change, CompletedBy, Game};
 use crate::laws::illegal::IllegalReason;
-use crate::publish::{AlertDetail, AlertKind, AlertState, Audience, EventKind, Link, Severity};
+use crate::publish::{
+    AlertDetail, AlertKind, AlertState, Audience, CloseReason, EventKind, Link, Severity,
+};
 use crate::sensing::{Fault, FaultKind, Level, Observation};
 use shakmaty::Color;
 
@@ -23,6 +25,9 @@ impl Table {
                 alternatives,
             }),
             Observation::Completed { side, by } => {
+                if by == CompletedBy::Press {
+                    self.check_clock_sides(side);
+                }
                 if let Some(game) = &mut self.game {
                     game.complete_last_of(side, by);
                 }
@@ -124,10 +129,21 @@ impl Table {
         self.raise(Source::Fault(fault.id), notice);
     }
 
+    /// A press over a move of this side: it shows whether the clock stands the right way round.
+    fn check_clock_sides(&mut self, side: Color) {
+        let Some(game) = &mut self.game else { return };
+        if game.is_answered_on_his_time(side) {
+            self.tell_clock_sides(side);
+        } else {
+            game.handle_right_press();
+            self.close_alert(Source::ClockSides, CloseReason::Restored);
+        }
+    }
+
     /// The clock that ran is not that of the player who moved (case L1); it is told, and never put right in silence.
     fn tell_clock_sides(&mut self, side: Color) {
         let game = self.game.as_mut().filter(|_| self.clock.is_attached());
-        if !game.is_some_and(Game::handle_wrong_press) {
+        if !game.is_some_and(Game::handle_wrong_press) || self.is_open(Source::ClockSides) {
             return;
         }
         let mut notice = Notice::new(
