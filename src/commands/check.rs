@@ -11,11 +11,10 @@ use tokio::time::timeout;
 use super::ports::is_jadoube;
 use super::{DEFAULT_CONFIG, Failure, print_line};
 use crate::config::{self, BrokerUrl, Config, Mqtt, Table, read_password};
+use crate::daemon::desk::{self, Held};
 use crate::daemon::files::try_folder;
 use crate::daemon::node::{self, StartError};
-use crate::daemon::serial::{
-    Answer, Device, Holder, Identity, Refusal, Roots, Settings, Surveyed, survey,
-};
+use crate::daemon::serial::{Answer, Device, Identity, Refusal, Roots, Settings, Surveyed, survey};
 use crate::laws::ruleset::Variant;
 
 #[derive(Debug, clap::Args)]
@@ -56,7 +55,10 @@ pub fn run(args: Args) -> Result<(), Failure> {
             _ => None,
         });
     let named: Vec<PathBuf> = named.collect();
-    let seen = runtime.block_on(survey(&Roots::default(), &Settings::default(), &named));
+    let seen = runtime.block_on(async {
+        let daemons = desk::ask().await;
+        survey(&Roots::default(), &Settings::default(), &named, &daemons).await
+    });
     for table in &config.tables {
         let what = format!("table {}", table.name);
         report.add(&what, board(table, &config.tables, &seen))?;
@@ -243,9 +245,22 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
     };
     // A daemon at work has its boards open, and they cannot be asked past it.
     let daemon = seen.iter().find_map(|surveyed| match &surveyed.answer {
-        Answer::Busy { holder, .. } if is_jadoube(holder) => holder.as_ref(),
+        Answer::Busy {
+            holder: Some(holder),
+            ..
+        } if is_jadoube(&Some(holder.clone())) => Some(holder.to_string()),
+        Answer::Served { by, .. } => Some(by.clone()),
         _ => None,
     });
+    let serving = |is_it: &dyn Fn(&Held) -> bool| {
+        seen.iter().find_map(|surveyed| match &surveyed.answer {
+            Answer::Served {
+                by,
+                held: Some(held),
+            } if is_it(held) => Some(told(held, by)),
+            _ => None,
+        })
+    };
     match &table.device {
         config::Device::Port(path) => {
             let node = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -273,6 +288,14 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
                     "{} is in use by the running {holder}",
                     path.display()
                 )),
+                Answer::Served {
+                    by,
+                    held: Some(held),
+                } => told(held, by),
+                Answer::Served { by, held: None } => Finding::Untried(format!(
+                    "{} is in use by the running {by}, which is finding out what it is",
+                    path.display()
+                )),
                 Answer::Busy { refusal, .. } | Answer::Refused(refusal) => {
                     Finding::Fail(refusal.clone())
                 }
@@ -288,7 +311,8 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
             {
                 return Finding::Ok(format!("{identity}, on {}", device.path.display()));
             }
-            absent(format!("board {serial} is not connected"), daemon, seen)
+            serving(&|held| held.answers_to(serial))
+                .unwrap_or_else(|| absent(format!("board {serial} is not connected"), daemon, seen))
         }
         config::Device::Auto => {
             let named = |device: &Device, identity: &Identity| {
@@ -313,14 +337,27 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
                 Some((device, identity)) => {
                     Finding::Ok(format!("{identity}, on {}", device.path.display()))
                 }
-                None => absent("no board is left for it".to_owned(), daemon, seen),
+                None => serving(&|held| held.table == table.name.as_str())
+                    .unwrap_or_else(|| absent("no board is left for it".to_owned(), daemon, seen)),
             }
         }
     }
 }
 
+/// A board as the daemon that has it open sees it.
+fn told(held: &Held, by: &str) -> Finding {
+    let told = format!("{held}, on {}: in use by the running {by}", held.port);
+    match held.status.as_deref() {
+        Some("ok") | None => Finding::Ok(told),
+        Some(_) => fail(
+            told,
+            "Switch the board on and check its cable; see the log of that jadoube.",
+        ),
+    }
+}
+
 /// A board that did not answer, and the likeliest cause.
-fn absent(missing: String, daemon: Option<&Holder>, seen: &[Surveyed]) -> Finding {
+fn absent(missing: String, daemon: Option<String>, seen: &[Surveyed]) -> Finding {
     if let Some(holder) = daemon {
         return Finding::Untried(format!("{missing}, unless the running {holder} has it"));
     }
@@ -343,7 +380,7 @@ mod tests {
 
     use super::*;
 
-    use crate::daemon::serial::Usb;
+    use crate::daemon::serial::{Holder, Usb};
 
     fn config(tables: &str) -> Config {
         Config::parse(tables, Path::new("/nowhere")).unwrap()

@@ -49,7 +49,7 @@ pub enum Command {
     Record(record::Args),
     /// Run recorded traces through the pipeline and print what it makes of them
     Replay(replay::Args),
-    /// List the serial devices, and what answers on them
+    /// List the serial devices, and what answers on them; of those in use a running daemon is asked
     Ports(ports::Args),
     /// Try the configuration: broker, ports, files
     Check(check::Args),
