@@ -12,6 +12,7 @@
 //! * [`clock`] turns clock readings into the state of the clock. It knows no board.
 //! * [`game`] keeps the record as it grows, and writes it as PGN. It sees no sensor and no topic.
 //! * [`command`] is what people may ask for.
+//! * [`reading`] reads what they have written, and says in their words what is wrong with it.
 //! * [`publish`] holds the payloads that others read, and their topics. It knows no broker.
 //! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
 //! * [`session`] is one table's whole pure pipeline behind one face.
@@ -39,6 +40,8 @@ pub mod clock;
 pub mod game;
 
 pub mod command;
+
+pub mod reading;
 
 pub mod publish;
 
