@@ -223,6 +223,31 @@ fn an_unwritable_folder_is_named() {
 }
 
 #[test]
+fn thousands_of_tables_are_checked_in_a_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jadoube.toml");
+    let table = |n: u32| format!("[[table]]\nname = \"{n}\"\nport = \"/dev/no-port-{n}\"\n");
+    let tables: String = (0..4000).map(table).collect();
+    fs::write(
+        &path,
+        format!("[mqtt]\nurl = \"mqtt://127.0.0.1:1\"\n{tables}"),
+    )
+    .unwrap();
+    let begin = Instant::now();
+    let checked = output(&["check", "--config", path.to_str().unwrap()]);
+    // It was minutes when each table looked through all ports.
+    assert!(begin.elapsed() < DEADLINE, "{:?}", begin.elapsed());
+    assert_eq!(checked.status.code(), Some(1));
+    let lines = stdout(&checked).lines();
+    assert_eq!(
+        lines
+            .filter(|line| line.starts_with("FAIL  table "))
+            .count(),
+        4000
+    );
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_panic() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,5 +1,6 @@
 //! `jadoube check`: would `run` work with this configuration?
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let daemons = desk::ask().await;
         survey(&Roots::default(), &Settings::default(), &named, &daemons).await
     });
+    let seen = Seen::new(&seen);
     for table in &config.tables {
         let what = format!("table {}", table.name);
         report.add(&what, board(table, &config.tables, &seen))?;
@@ -235,25 +237,47 @@ async fn broker(url: &BrokerUrl) -> Finding {
     }
 }
 
-/// Whether a table's board is there, going by what answered.
-fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
-    let boards = || {
-        seen.iter().filter_map(|surveyed| match &surveyed.answer {
-            Answer::Board(identity) => Some((&surveyed.device, identity)),
+/// What answered, in the order in which thousands of tables ask for it.
+struct Seen<'a> {
+    all: &'a [Surveyed],
+    by_node: HashMap<PathBuf, &'a Surveyed>,
+    /// A daemon at work has its boards open, and they cannot be asked past it.
+    daemon: Option<String>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(all: &'a [Surveyed]) -> Seen<'a> {
+        let daemon = all.iter().find_map(|surveyed| match &surveyed.answer {
+            Answer::Busy {
+                holder: Some(holder),
+                ..
+            } if is_jadoube(&Some(holder.clone())) => Some(holder.to_string()),
+            Answer::Served { by, .. } => Some(by.clone()),
             _ => None,
-        })
+        });
+        Seen {
+            all,
+            by_node: all
+                .iter()
+                .map(|surveyed| (surveyed.device.node(), surveyed))
+                .collect(),
+            daemon,
+        }
+    }
+}
+
+/// Whether a table's board is there, going by what answered.
+fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
+    let boards = || {
+        seen.all
+            .iter()
+            .filter_map(|surveyed| match &surveyed.answer {
+                Answer::Board(identity) => Some((&surveyed.device, identity)),
+                _ => None,
+            })
     };
-    // A daemon at work has its boards open, and they cannot be asked past it.
-    let daemon = seen.iter().find_map(|surveyed| match &surveyed.answer {
-        Answer::Busy {
-            holder: Some(holder),
-            ..
-        } if is_jadoube(&Some(holder.clone())) => Some(holder.to_string()),
-        Answer::Served { by, .. } => Some(by.clone()),
-        _ => None,
-    });
     let serving = |is_it: &dyn Fn(&Held) -> bool| {
-        seen.iter().find_map(|surveyed| match &surveyed.answer {
+        seen.all.iter().find_map(|surveyed| match &surveyed.answer {
             Answer::Served {
                 by,
                 held: Some(held),
@@ -264,7 +288,7 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
     match &table.device {
         config::Device::Port(path) => {
             let node = path.canonicalize().unwrap_or_else(|_| path.clone());
-            let Some(surveyed) = seen.iter().find(|surveyed| surveyed.device.is_at(&node)) else {
+            let Some(surveyed) = seen.by_node.get(&node) else {
                 return fail(
                     format!("{} is not there", path.display()),
                     "Plug the board in.",
@@ -312,7 +336,7 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
                 return Finding::Ok(format!("{identity}, on {}", device.path.display()));
             }
             serving(&|held| held.answers_to(serial))
-                .unwrap_or_else(|| absent(format!("board {serial} is not connected"), daemon, seen))
+                .unwrap_or_else(|| absent(format!("board {serial} is not connected"), seen))
         }
         config::Device::Auto => {
             let named = |device: &Device, identity: &Identity| {
@@ -338,7 +362,7 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
                     Finding::Ok(format!("{identity}, on {}", device.path.display()))
                 }
                 None => serving(&|held| held.table == table.name.as_str())
-                    .unwrap_or_else(|| absent("no board is left for it".to_owned(), daemon, seen)),
+                    .unwrap_or_else(|| absent("no board is left for it".to_owned(), seen)),
             }
         }
     }
@@ -357,11 +381,11 @@ fn told(held: &Held, by: &str) -> Finding {
 }
 
 /// A board that did not answer, and the likeliest cause.
-fn absent(missing: String, daemon: Option<String>, seen: &[Surveyed]) -> Finding {
-    if let Some(holder) = daemon {
+fn absent(missing: String, seen: &Seen) -> Finding {
+    if let Some(holder) = &seen.daemon {
         return Finding::Untried(format!("{missing}, unless the running {holder} has it"));
     }
-    let refused = seen.iter().find_map(|surveyed| match &surveyed.answer {
+    let refused = seen.all.iter().find_map(|surveyed| match &surveyed.answer {
         Answer::Refused(refusal) | Answer::Busy { refusal, .. } => Some(refusal),
         _ => None,
     });
@@ -429,7 +453,8 @@ mod tests {
 
     fn findings(tables: &str, seen: &[Surveyed]) -> Vec<String> {
         let config = config(tables);
-        let say = |table| match board(table, &config.tables, seen) {
+        let seen = Seen::new(seen);
+        let say = |table| match board(table, &config.tables, &seen) {
             Finding::Ok(how) => format!("ok {how}"),
             Finding::Untried(why) => format!("- {why}"),
             Finding::Fail(refusal) => format!("FAIL {}", refusal.reason),

@@ -13,7 +13,7 @@
 //! 4. the table that names the port as the kernel does;
 //! 5. a table on `auto`, boards in the order of their ports. One that had another board waits for that first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -175,10 +175,12 @@ pub async fn survey(
     daemons: &[Daemon],
 ) -> Vec<Surveyed> {
     let mut devices = Devices::scan(roots).0;
-    let mut asked_for = Vec::new();
+    // Links are resolved once: a configuration may name thousands of ports.
+    let mut listed: HashSet<PathBuf> = devices.iter().map(Device::node).collect();
+    let mut asked_for = HashSet::new();
     for path in named {
         let node = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if !devices.iter().any(|device| device.is_at(&node)) {
+        if listed.insert(node.clone()) {
             let name = path.display().to_string();
             devices.push(Device {
                 name,
@@ -187,37 +189,36 @@ pub async fn survey(
                 usb: None,
             });
         }
-        asked_for.push(node);
+        asked_for.insert(node);
     }
     let mut asking = JoinSet::new();
     for (place, device) in devices.into_iter().enumerate() {
         let settings = settings.clone();
-        let ask_it = device.known(&settings.extra_usb_ids).is_some()
-            || asked_for.iter().any(|node| device.is_at(node));
+        let node = device.node();
+        let ask_it = device.known(&settings.extra_usb_ids).is_some() || asked_for.contains(&node);
         asking.spawn(async move {
             let outcome = match ask_it {
                 true => Some(ask(&device.path, &settings).await),
                 false => None,
             };
-            (place, device, outcome)
+            (place, device, node, outcome)
         });
     }
     let mut answers: BTreeMap<usize, Surveyed> = BTreeMap::new();
     while let Some(asked) = asking.join_next().await {
         // A task that panicked has no device to tell of.
-        let Ok((place, device, outcome)) = asked else {
+        let Ok((place, device, node, outcome)) = asked else {
             continue;
         };
-        let answer = answer_of(&device, outcome, daemons);
+        let answer = answer_of(&device.path, &node, outcome, daemons);
         answers.insert(place, Surveyed { device, answer });
     }
     let mut surveyed: Vec<Surveyed> = answers.into_values().collect();
     for daemon in daemons {
         for held in &daemon.told.ports {
             let node = Path::new(&held.device);
-            let is_listed = surveyed.iter().any(|seen| seen.device.is_at(node));
             // A pseudo terminal; whatever is no device at all does not get a line because somebody says so.
-            if !is_listed && is_device(node) {
+            if is_device(node) && listed.insert(node.to_owned()) {
                 surveyed.push(Surveyed {
                     device: Device {
                         name: held.port.clone(),
@@ -234,11 +235,11 @@ pub async fn survey(
 }
 
 fn answer_of(
-    device: &Device,
+    path: &Path,
+    node: &Path,
     outcome: Option<Result<Found, Failure>>,
     daemons: &[Daemon],
 ) -> Answer {
-    let path = &device.path;
     // What the port itself shows is better than anybody's word.
     let holder = match &outcome {
         Some(Ok(Found {
@@ -255,7 +256,7 @@ fn answer_of(
         _ => true,
     };
     let held = daemons.iter().filter(may_hold).find_map(|daemon| {
-        let held = daemon.port(|held| device.is_at(Path::new(&held.device)));
+        let held = daemon.port(|held| node == Path::new(&held.device));
         held.map(|held| served(daemon, Some(held)))
     });
     if let Some(served) = held {
