@@ -750,6 +750,10 @@ fn advice_for(what: &str) -> &'static str {
         "Give the table its number or name, which the topics carry: name = \"12\"."
     } else if what.contains("expected a string") || what.contains("expected path string") {
         "Put the value into quotes."
+    } else if what.contains("wanted string") {
+        "The words that may stand here are in the example jadoube.toml."
+    } else if what.contains("duplicate key") {
+        "Keep one of the two lines."
     } else if what.contains("no TLS yet") {
         "Use mqtt:// to a broker on this machine or in a network of your own, and let that one bridge on with TLS."
     } else if what.contains("must not hold a user") {

@@ -166,6 +166,11 @@ impl de::Error for Complaint {
 /// Its sentences are those that `serde` gives to all readers; what is none of them is left as it is.
 pub fn in_words(said: &str) -> String {
     let said = said.replace('\n', " ");
+    match said.as_str() {
+        "wanted string or table" => return "a word in double quotes is expected".to_owned(),
+        "duplicate key" => return "this was given before".to_owned(),
+        _ => {}
+    }
     if let Some(key) = said.strip_prefix("missing field ") {
         return format!("{} is missing", key.replace('`', ""));
     }
@@ -199,12 +204,20 @@ pub fn in_words(said: &str) -> String {
     let found = match found {
         "sequence" => "a list",
         "map" => "a table",
-        // string "x", integer `5`, floating point `1.5`, boolean `true`
-        other => other
-            .find(['`', '"'])
-            .map_or(other, |at| other[at..].trim_matches('`')),
+        // string "x", integer `5`, integer `99999999999999999999` as i128, floating point `1.5`, boolean `true`
+        other => match (other.split('`').nth(1), other.find('"')) {
+            (_, Some(at)) => &other[at..],
+            (Some(quoted), None) => quoted,
+            (None, None) => other,
+        },
     };
-    let expected = in_words_of_people(expected);
+    let expected = match expected {
+        "a sequence" => "a list, or [[…]] around its name,".to_owned(),
+        _ if expected.starts_with("struct ") || expected == "a map" => {
+            "a section, as [its name] and lines below it,".to_owned()
+        }
+        other => in_words_of_people(other),
+    };
     format!("{found} is given, but {expected} is expected")
 }
 
@@ -552,7 +565,15 @@ mod tests {
                 "invalid type: sequence, expected a string",
                 "a list is given, but text in double quotes is expected",
             ),
-            ("duplicate key", "duplicate key"),
+            (
+                "invalid type: integer `99999999999999999999` as i128, expected u32",
+                "99999999999999999999 is given, but a whole number from 0 to 4294967295 is expected",
+            ),
+            (
+                "invalid type: string \"a`b\", expected a boolean",
+                "\"a`b\" is given, but true or false is expected",
+            ),
+            ("duplicate key", "this was given before"),
             (
                 "expected newline, expected `#`",
                 "expected newline, expected `#`",
