@@ -17,6 +17,7 @@ use jadoube::sensing::{Context, Observation, Sensing, Timing};
 use jadoube::sim;
 use jadoube::sim::hands::Level;
 use jadoube::sim::player::TableOptions;
+use jadoube::wire::Family;
 use shakmaty::{Board, Chess, Color, Move, Position as _, Square};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -86,7 +87,7 @@ enum Input {
 
 impl Prepared {
     fn new(name: String, messages: &[(Millis, Vec<u8>)], moves: Vec<String>) -> Prepared {
-        let mut driver = Driver::new(Watch::Ignore);
+        let mut driver = Driver::new(Family::default(), Watch::Ignore);
         let mut first: Vec<(Square, Contents)> = Vec::new();
         let mut events = Vec::new();
         let mut rotated = false;

@@ -7,9 +7,10 @@ use std::fmt;
 
 use crate::publish::Orientation;
 
+pub mod dgt;
 pub mod driver;
 
-pub use driver::{Driver, Reading};
+pub use driver::{Dialect, Driver, Reading, dialect, is_supported};
 
 /// What a sensor can know of one square.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,6 +108,18 @@ impl Default for Picture {
             men: Board::empty(),
             exact: Bitboard::EMPTY,
         }
+    }
+}
+
+/// What a board shows that names every man.
+impl From<&Board> for Picture {
+    fn from(board: &Board) -> Picture {
+        let mut picture = Picture::default();
+        for square in Square::ALL {
+            let man = board.piece_at(square);
+            picture.set(square, man.map_or(Contents::Empty, Contents::Piece));
+        }
+        picture
     }
 }
 
@@ -281,17 +294,7 @@ mod tests {
     use super::*;
 
     fn picture(placement: &str) -> Picture {
-        let board = Board::from_ascii_board_fen(placement.as_bytes()).expect("test board");
-        let mut picture = Picture::default();
-        for square in Square::ALL {
-            picture.set(
-                square,
-                board
-                    .piece_at(square)
-                    .map_or(Contents::Empty, Contents::Piece),
-            );
-        }
-        picture
+        Picture::from(&Board::from_ascii_board_fen(placement.as_bytes()).expect("test board"))
     }
 
     /// Cases B1 and B4: what the board shows in its own numbering, and how it stands.

@@ -20,7 +20,8 @@ use crate::clock::control::TimeControl;
 use crate::command::OrientationSetting;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::reading::in_words;
-use crate::trace::{Arming, ClockSide, Family};
+use crate::trace::{Arming, ClockSide};
+use crate::wire::Family;
 
 /// Everything that `run` is told.
 #[derive(Debug, Clone, PartialEq)]

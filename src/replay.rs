@@ -1,12 +1,14 @@
 //! Traces through the very pipeline of a live table, in virtual time: no sleeping, the same input gives the same output.
 
 use crate::Millis;
+use crate::board;
 use crate::board::driver::Watch;
 use crate::command::{Arm, Command};
 use crate::publish::{AlertBody, Body, Event, EventKind, Game, Publication, Topic};
 use crate::session::output_time as seconds;
 use crate::session::{Entry, Session, Settings};
-use crate::trace::{self, Arming, Event as Line, Silence, Trace};
+use crate::trace::{Event as Line, Silence, Trace};
+use crate::wire::Family;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,7 +31,7 @@ pub struct Replayed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     #[error("this build cannot read boards of family {0}")]
-    Family(String),
+    Family(Family),
     #[error("bad fen in the head: {0}")]
     Fen(String),
 }
@@ -37,9 +39,10 @@ pub enum HeaderError {
 /// The settings that the head of a trace asks for, on top of `base`. It arms exactly one game, at time 0.
 pub fn settings(trace: &Trace, mut base: Settings) -> Result<Settings, HeaderError> {
     let header = &trace.header;
-    if header.board != trace::Family::Dgt {
-        return Err(HeaderError::Family(header.board.to_string()));
+    if !board::is_supported(header.board) {
+        return Err(HeaderError::Family(header.board));
     }
+    base.family = header.board;
     if let Some(fen) = &header.fen {
         crate::laws::position::Position::from_fen(fen, header.chess960)
             .map_err(|error| HeaderError::Fen(error.to_string()))?;
@@ -56,7 +59,7 @@ pub fn settings(trace: &Trace, mut base: Settings) -> Result<Settings, HeaderErr
     base.rules.supervised = header.supervised.unwrap_or(base.rules.supervised);
     base.orientation = header.orientation.unwrap_or(base.orientation);
     base.white_clock_side = header.white_clock_side.unwrap_or(base.white_clock_side);
-    base.arming = Some(header.arming.unwrap_or(Arming::Auto));
+    base.arming = header.arming.or(base.arming);
     base.clock = header.clock;
     base.watch = match header.silence {
         Silence::Ignore => Watch::Ignore,
@@ -180,10 +183,10 @@ impl Run {
 
     /// The daemon restarts: the session is rebuilt from its record. The bytes of a frame that was under way wait at the port.
     fn restart(&mut self, settings: &Settings, now: Millis) {
-        let buffered = self.session.buffered().to_vec();
+        let unfinished = self.session.unfinished_frame();
         let skipped = self.session.skipped_bytes();
         let mut session = Session::restore(settings.clone(), &self.entries, now);
-        session.resume(now, &buffered, skipped);
+        session.resume(now, &unfinished, skipped);
         self.session = session;
     }
 }

@@ -34,6 +34,7 @@ use crate::clock::control::TimeControl;
 use crate::command::OrientationSetting;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::reading::not_json;
+use crate::wire::Family;
 
 /// The version of the format that is read and written.
 pub const VERSION: u32 = 1;
@@ -136,24 +137,6 @@ macro_rules! concat_words {
     ($first:literal $(, $word:literal)*) => {
         concat!($first $(, " | ", $word)*)
     };
-}
-
-words! {
-    /// A family of boards: those that speak the same protocol.
-    #[derive(Default)]
-    Family {
-        /// DGT boards, serial, USB or Bluetooth, one on a cable.
-        #[default]
-        Dgt = "dgt",
-        /// DGT boards on a bus.
-        DgtBus = "dgt-bus",
-        /// Presence boards that speak our own protocol.
-        Psb1 = "psb1",
-        /// Certabo and Tabutronic.
-        Certabo = "certabo",
-        /// Millennium ChessLink.
-        Chesslink = "chesslink",
-    }
 }
 
 words! {
@@ -745,7 +728,8 @@ fn write_bytes(f: &mut fmt::Formatter<'_>, sign: char, bytes: &[u8]) -> fmt::Res
 }
 
 /// A time as it stands in a trace.
-struct Seconds(Millis);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub Millis);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -843,6 +827,9 @@ mod tests {
             ]
         );
         assert_eq!(trace.to_string(), WHOLE);
+        for key in KEYS {
+            assert!(WHOLE.contains(&format!("# {key}: ")), "{key}");
+        }
     }
 
     #[test]
@@ -1074,10 +1061,10 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for family in Family::ALL {
-            assert_eq!(family.to_string().parse(), Ok(*family));
-            let json = serde_json::to_string(family).unwrap();
-            assert_eq!(json, format!("\"{family}\""));
+        for clock in ClockKind::ALL {
+            assert_eq!(clock.to_string().parse(), Ok(*clock));
+            let json = serde_json::to_string(clock).unwrap();
+            assert_eq!(json, format!("\"{clock}\""));
         }
     }
 
@@ -1110,7 +1097,7 @@ mod tests {
             OrientationSetting::Rotated,
         ];
         let game = (
-            one(Family::ALL),
+            proptest::sample::select(Family::all().collect::<Vec<_>>()),
             of(one(&["8/8/8/8/8/8/8/8", "4k3/8/8/8/8/8/8/4K3 b - - 3 9"])),
             any::<bool>(),
             of(proptest::sample::select(&Ruleset::ALL[..])),

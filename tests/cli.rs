@@ -321,12 +321,12 @@ async fn a_port_is_recorded_until_it_is_stopped() {
     let args = ["record", "--port", &path, "--out", trace.to_str().unwrap()];
     let child = jadoube(&args).stderr(Stdio::piped()).spawn().unwrap();
 
-    let mut opening = [0; 5];
+    let mut opening = [0; 7];
     timeout(DEADLINE, board.read_exact(&mut opening))
         .await
         .expect("the opening comes")
         .unwrap();
-    assert_eq!(opening, [0x40, 0x45, 0x4d, 0x42, 0x4b]);
+    assert_eq!(opening, [0x40, 0x55, 0x45, 0x4d, 0x42, 0x4b, 0x41]);
     board
         .write_all(&[0x8e, 0x00, 0x05, 0x34, 0x00])
         .await

@@ -327,12 +327,18 @@ async fn too_large_a_message_is_refused_before_the_outbox() {
     until_sent(&mqtt).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_says_nothing_holds_nobody_up() {
+/// A free port, for a broker that misbehaves.
+async fn listen() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await
         .expect("a port is free");
     let port = listener.local_addr().expect("bound").port();
+    (listener, port)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_says_nothing_holds_nobody_up() {
+    let (listener, port) = listen().await;
     let accepting = tokio::spawn(async move {
         let mut held = Vec::new();
         while let Ok((socket, _)) = listener.accept().await {
@@ -363,10 +369,7 @@ async fn what_is_no_broker_of_ours_is_named_so() {
         (&[0x20, 2, 0, 1], "3.1.1"),
         (&[], "3.1.1"),
     ] {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("a port is free");
-        let port = listener.local_addr().expect("bound").port();
+        let (listener, port) = listen().await;
         let stub = tokio::spawn(async move {
             while let Ok((mut socket, _)) = listener.accept().await {
                 let mut buffer = [0; 4096];
@@ -384,10 +387,7 @@ async fn what_is_no_broker_of_ours_is_named_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_acknowledges_nothing_is_left() {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("a port is free");
-    let port = listener.local_addr().expect("bound").port();
+    let (listener, port) = listen().await;
     // Greets, answers pings, and lets every publish fall.
     let stub = tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {

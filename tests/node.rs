@@ -1,19 +1,20 @@
 //! A whole node: virtual boards on pseudo terminals, the daemon, a real broker, and readers that hold it to its contract.
 #![cfg(feature = "io")]
 
+#[path = "support/devices.rs"]
+mod devices;
 #[path = "support/mosquitto.rs"]
 mod mosquitto;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use jadoube::board::driver::raw_square;
+use jadoube::board::dgt::raw_square;
 use jadoube::commands::simulate::{Serving, VirtualPort};
 use jadoube::config::Config;
 use jadoube::daemon::node::{Parts, StartError, run};
@@ -32,6 +33,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_serial::{SerialPort, SerialStream};
 
+use devices::Devices;
 use mosquitto::{Mosquitto, PATIENCE, Read, Reader};
 
 const PREFIX: &str = "jadoube/v1/open";
@@ -161,12 +163,9 @@ async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_board_replugged_under_another_name_goes_on_with_its_game() {
     // Case A7.
-    let Some(broker) = Mosquitto::start() else {
+    let Some((broker, reader, machine, board)) = hall().await else {
         return;
     };
-    let reader = Reader::subscribe(broker.port, &format!("{PREFIX}/#")).await;
-    let machine = Machine::new();
-    let board = Men::new("3000147740");
     let plug = machine.plug("ttyACM0", &board);
     let node = Node::start(&machine, broker.port, "serial = \"3000147740\"");
     pair(
@@ -212,12 +211,9 @@ async fn a_board_replugged_under_another_name_goes_on_with_its_game() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_change_the_game_or_are_refused_and_change_nothing() {
-    let Some(broker) = Mosquitto::start() else {
+    let Some((broker, reader, machine, board)) = hall().await else {
         return;
     };
-    let reader = Reader::subscribe(broker.port, &format!("{PREFIX}/#")).await;
-    let machine = Machine::new();
-    let board = Men::new("3000147740");
     let _plug = machine.plug("ttyACM0", &board);
     let node = Node::start(&machine, broker.port, "port = \"auto\"");
     let names = json!({
@@ -395,12 +391,9 @@ async fn neither_an_absent_broker_nor_an_absent_board_stops_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_board_that_falls_silent_is_opened_anew() {
     // Case A6.
-    let Some(broker) = Mosquitto::start() else {
+    let Some((broker, reader, machine, board)) = hall().await else {
         return;
     };
-    let reader = Reader::subscribe(broker.port, &format!("{PREFIX}/#")).await;
-    let machine = Machine::new();
-    let board = Men::new("3000147740");
     let _plug = machine.plug("ttyACM0", &board);
     let node = Node::start(&machine, broker.port, "port = \"auto\"");
     board.until_asked().await;
@@ -426,12 +419,9 @@ async fn a_board_that_falls_silent_is_opened_anew() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_in_mid_game_leaves_the_record_and_tells_what_is_lost() {
-    let Some(broker) = Mosquitto::start() else {
+    let Some((broker, reader, machine, board)) = hall().await else {
         return;
     };
-    let reader = Reader::subscribe(broker.port, &format!("{PREFIX}/#")).await;
-    let machine = Machine::new();
-    let board = Men::new("3000147740");
     let _plug = machine.plug("ttyACM0", &board);
     let pairing = json!({"round": 3, "white": "Muster, Anna", "black": "Beispiel, Berta"});
     let node = Node::start(&machine, broker.port, "port = \"auto\"");
@@ -744,46 +734,35 @@ fn trace_length(home: &TempDir) -> u64 {
 
 // --- boards ---
 
-/// A folder that looks like a machine's devices.
-struct Machine(TempDir);
+/// A machine's devices, all of them DGT boards.
+struct Machine(Devices);
 
 impl Machine {
     fn new() -> Machine {
-        let machine = Machine(TempDir::new().unwrap());
-        fs::create_dir_all(machine.roots().dev).unwrap();
-        machine
+        Machine(Devices::new())
     }
 
     fn roots(&self) -> Roots {
-        Roots {
-            sys: self.0.path().join("sys"),
-            dev: self.0.path().join("dev"),
-        }
+        self.0.roots()
     }
 
-    /// A DGT board appears under this name, its node last.
     fn plug(&self, name: &str, men: &Men) -> Plug {
         let plug = Plug::new(men);
-        let Roots { sys, dev } = self.roots();
-        let device = sys.join("devices").join(name);
-        fs::create_dir_all(device.join("interface")).unwrap();
-        fs::write(device.join("idVendor"), "045b\n").unwrap();
-        fs::write(device.join("idProduct"), "8111\n").unwrap();
-        symlink(&plug.node, dev.join(name)).unwrap();
-        let class = sys.join("class/tty").join(name);
-        fs::create_dir_all(&class).unwrap();
-        symlink(device.join("interface"), class.join("device")).unwrap();
+        self.0.list(name, "045b:8111", &plug.node);
         plug
     }
 
     fn unplug(&self, name: &str, plug: Plug) {
         plug.task.abort();
-        let Roots { sys, dev } = self.roots();
-        fs::remove_file(dev.join(name)).unwrap();
-        for folder in ["class/tty", "devices"] {
-            fs::remove_dir_all(sys.join(folder).join(name)).unwrap();
-        }
+        self.0.unlist(name);
     }
+}
+
+/// A broker with a reader of all topics, and a machine with a board that can be plugged in; none where there is no broker to start.
+async fn hall() -> Option<(Mosquitto, Reader, Machine, Men)> {
+    let broker = Mosquitto::start()?;
+    let reader = Reader::subscribe(broker.port, &format!("{PREFIX}/#")).await;
+    Some((broker, reader, Machine::new(), Men::new("3000147740")))
 }
 
 /// A board and the test's hands at it. It stands there whether it is plugged in or not.

@@ -24,7 +24,7 @@ use jadoube::sim::hands::Level;
 use jadoube::sim::pgn::SimGame;
 use jadoube::sim::player::TableOptions;
 use jadoube::sim::{self, Traced};
-use jadoube::trace::Trace;
+use jadoube::trace::{self, Seconds, Trace};
 use std::collections::{BTreeMap, HashMap};
 use table::{Driver, Input, Inputs, Told, difference, inputs, keep, run};
 
@@ -135,7 +135,7 @@ fn noise_is_survived() {
                 let (chunk, after) = rest.split_at(rng.usize(1..40).min(rest.len()));
                 rest = after;
                 session.handle_bytes(now, chunk);
-                most_buffered = most_buffered.max(session.buffered().len());
+                most_buffered = most_buffered.max(session.unfinished_frame().bytes.len());
                 if rng.u8(..50) == 0
                     && let Ok(command) = Command::parse(&random_command(&mut rng), None)
                 {
@@ -246,8 +246,8 @@ fn samples() -> Vec<Sample> {
         let text: String = recording.messages.iter().fold(
             "# jadoube-trace: 1\n# board: dgt\n".into(),
             |text, (at, bytes)| {
-                let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("{text}{}.{:03} < {}\n", at / 1000, at % 1000, hex.join(" "))
+                let told = trace::Event::FromBoard(bytes.clone());
+                format!("{text}{} {told}\n", Seconds(*at))
             },
         );
         let trace = Trace::parse(&text).expect("the recording as a trace");

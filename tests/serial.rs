@@ -1,10 +1,13 @@
 //! Links to virtual boards on pseudo terminals: finding, identifying, losing and finding again.
 #![cfg(feature = "io")]
 
+#[path = "support/devices.rs"]
+mod devices;
+
 use std::cell::RefCell;
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -19,6 +22,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_serial::{SerialPort, SerialStream};
+
+use devices::Devices;
 
 const DGT: &str = "045b:8111";
 const FTDI: &str = "0403:6001";
@@ -164,14 +169,8 @@ async fn boards_that_swap_their_names_keep_their_tables() {
     let finder = machine.finder();
     let mut one = Table::new(PortSpec::Path(first_node.clone()), &finder);
     let mut two = Table::new(PortSpec::Path(second_node.clone()), &finder);
-    assert_eq!(
-        one.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000000001")
-    );
-    assert_eq!(
-        two.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000000002")
-    );
+    assert_eq!(one.opened_board().await, "3000000001");
+    assert_eq!(two.opened_board().await, "3000000002");
     // The same two nodes, the boards the other way round: first the players on them change, then the lines drop.
     a.become_board("3000000002");
     b.become_board("3000000001");
@@ -179,14 +178,8 @@ async fn boards_that_swap_their_names_keep_their_tables() {
     two.handle.reopen();
     one.lost().await;
     two.lost().await;
-    assert_eq!(
-        one.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000000001")
-    );
-    assert_eq!(
-        two.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000000002")
-    );
+    assert_eq!(one.opened_board().await, "3000000001");
+    assert_eq!(two.opened_board().await, "3000000002");
 }
 
 #[tokio::test]
@@ -205,15 +198,9 @@ async fn a_link_names_a_place_and_keeps_it() {
     one.lost().await;
     two.lost().await;
     machine.stand("by-path-2", DGT, Board::new("3000000001"));
-    assert_eq!(
-        two.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000000001")
-    );
+    assert_eq!(two.opened_board().await, "3000000001");
     machine.stand("by-path-1", DGT, Board::new("3000000002"));
-    assert_eq!(
-        one.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000000002")
-    );
+    assert_eq!(one.opened_board().await, "3000000002");
 }
 
 #[tokio::test]
@@ -444,10 +431,7 @@ async fn garbage_before_the_answer_is_tolerated() {
     );
     let finder = machine.finder();
     let mut table = Table::new(PortSpec::Auto, &finder);
-    assert_eq!(
-        table.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000147740")
-    );
+    assert_eq!(table.opened_board().await, "3000147740");
     assert!(
         table.bytes(greeting.len()).await.starts_with(&greeting),
         "it is the session's business"
@@ -493,10 +477,7 @@ async fn a_port_that_vanishes_is_a_normal_answer() {
     assert_eq!(reason, "no board is connected");
     machine.unlist("ttyACM1");
     machine.stand("ttyACM1", DGT, Board::new("3000000002"));
-    assert_eq!(
-        table.opened().await.1.unwrap().serial.as_deref(),
-        Some("3000000002")
-    );
+    assert_eq!(table.opened_board().await, "3000000002");
 
     let mut named = Table::new(PortSpec::Path(machine.dev("nowhere")), &finder);
     let (reason, advice) = named.waiting().await;
@@ -610,7 +591,7 @@ async fn a_configuration_is_checked_against_what_is_there() {
     let board = machine.plug("ttyACM0", DGT, Board::new("3000147740"));
     let broker = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = broker.local_addr().unwrap().port();
-    let folder = machine.0.path();
+    let folder = machine.0.folder();
     let file = folder.join("jadoube.toml");
     let written = format!(
         "state_dir = \"state\"\n[mqtt]\nurl = \"mqtt://127.0.0.1:{port}\"\n[[table]]\nname = \"12\"\nport = \"{}\"\n",
@@ -703,21 +684,16 @@ fn quick() -> Settings {
     }
 }
 
-/// A sysfs and a /dev in a folder that ends with the test.
-struct Machine(tempfile::TempDir, RefCell<Vec<Plugged>>);
+/// A machine's devices, and what is plugged in until the end of the test.
+struct Machine(Devices, RefCell<Vec<Plugged>>);
 
 impl Machine {
     fn new() -> Machine {
-        let machine = Machine(tempfile::tempdir().unwrap(), RefCell::default());
-        fs::create_dir_all(machine.roots().dev).unwrap();
-        machine
+        Machine(Devices::new(), RefCell::default())
     }
 
     fn roots(&self) -> Roots {
-        Roots {
-            sys: self.0.path().join("sys"),
-            dev: self.0.path().join("dev"),
-        }
+        self.0.roots()
     }
 
     fn finder(&self) -> Finder {
@@ -725,7 +701,7 @@ impl Machine {
     }
 
     fn dev(&self, name: &str) -> PathBuf {
-        self.roots().dev.join(name)
+        self.0.dev(name)
     }
 
     /// Plugs something in that stays until the end of the test.
@@ -744,25 +720,12 @@ impl Machine {
         plugged
     }
 
-    /// The device appears: in the order in which the kernel makes it, the node last.
     fn list(&self, name: &str, usb: &str, node: &Path) {
-        let Roots { sys, .. } = self.roots();
-        let device = sys.join("devices").join(name);
-        fs::create_dir_all(device.join("interface")).unwrap();
-        let (vendor, product) = usb.split_once(':').unwrap();
-        fs::write(device.join("idVendor"), format!("{vendor}\n")).unwrap();
-        fs::write(device.join("idProduct"), format!("{product}\n")).unwrap();
-        symlink(node, self.dev(name)).unwrap();
-        let class = sys.join("class/tty").join(name);
-        fs::create_dir_all(&class).unwrap();
-        symlink(device.join("interface"), class.join("device")).unwrap();
+        self.0.list(name, usb, node);
     }
 
     fn unlist(&self, name: &str) {
-        let Roots { sys, .. } = self.roots();
-        fs::remove_dir_all(sys.join("class/tty").join(name)).unwrap();
-        fs::remove_dir_all(sys.join("devices").join(name)).unwrap();
-        fs::remove_file(self.dev(name)).unwrap();
+        self.0.unlist(name);
     }
 
     /// Hangs up. The slave stays open to the end of the test: so long nobody else gets a node of this number.
@@ -988,6 +951,12 @@ impl Table {
 
     async fn opened(&mut self) -> (PathBuf, Option<Identity>) {
         self.events_until_opened().await.1
+    }
+
+    /// The number of the board whose port is opened next.
+    async fn opened_board(&mut self) -> String {
+        let (_, identity) = self.opened().await;
+        identity.and_then(|found| found.serial).expect("a number")
     }
 
     /// With the reasons for waiting before.

@@ -15,7 +15,7 @@ use fastrand::Rng;
 use jadoube::publish::Severity;
 use jadoube::replay;
 use jadoube::session::Settings;
-use jadoube::trace::Trace;
+use jadoube::trace::{Seconds, Trace};
 use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
 use shakmaty::{
     Board, CastlingMode, CastlingSide, Chess, Color, Move, Piece, Position as _, Rank, Role,
@@ -272,12 +272,7 @@ struct Tape {
 
 impl Tape {
     fn line(&mut self, what: &str) {
-        let _ = writeln!(
-            self.text,
-            "{}.{:03} {what}",
-            self.now / 1_000,
-            self.now % 1_000
-        );
+        let _ = writeln!(self.text, "{} {what}", Seconds(self.now));
     }
 
     fn bytes(&mut self, bytes: Vec<u8>, chance: &mut Rng) {

@@ -2,12 +2,12 @@
 //!
 //! Nothing here reaches the record but through [`Reading`]; what is asked and when has no say in what the answers mean.
 
-use super::{Contents, Token};
-use crate::Millis;
-use crate::clock::{self, Display, Wing};
-use crate::wire::dgt::{self, ClockMessage, Command, Decoder, Item, Message, PieceCode, RawSquare};
-use shakmaty::{Color, Role, Square};
+use super::{Contents, dgt};
+use crate::wire::Family;
+use crate::{Millis, clock};
+use shakmaty::Square;
 use std::collections::VecDeque;
+use std::fmt;
 
 /// What a frame says.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,14 +32,54 @@ pub enum Reading {
     },
 }
 
-/// The asking side of a DGT board, and the decoder of what it sends.
-#[derive(Debug, Default)]
+/// How boards of one family are asked and understood: all in which one family differs from another here.
+///
+/// Every byte pushed ends up once: in a reading, in a [`Reading::Skipped`], or in [`buffered`](Dialect::buffered).
+pub trait Dialect: fmt::Debug + Send {
+    /// What is asked once the port is open, a write each: the board's numbers, all squares, and that it reports from now on.
+    fn opening(&self) -> Vec<Vec<u8>>;
+
+    /// Asks for all squares.
+    fn ask_squares(&self) -> Vec<u8>;
+
+    /// Asks for something that every board answers, and that changes nothing.
+    fn ask_life(&self) -> Vec<u8>;
+
+    /// Takes bytes in and hands out what they say.
+    fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading));
+
+    /// Gives an unfinished frame up, and tells what is skipped with it.
+    fn abandon(&mut self) -> Option<Reading>;
+
+    /// The bytes of an unfinished frame.
+    fn buffered(&self) -> &[u8];
+}
+
+/// The dialect of a family; none while this build cannot read its boards. A line for each that it can.
+pub fn dialect(family: Family) -> Option<Box<dyn Dialect>> {
+    match family {
+        Family::Dgt => Some(Box::<dgt::Dgt>::default()),
+        Family::DgtBus | Family::Psb1 | Family::Certabo | Family::Chesslink => None,
+    }
+}
+
+/// Whether this build reads boards of this family.
+pub fn is_supported(family: Family) -> bool {
+    dialect(family).is_some()
+}
+
+/// The asking side of a board.
+#[derive(Debug)]
 pub struct Driver {
-    decoder: Decoder,
+    family: Family,
+    /// Without one, all that comes is skipped. Who starts a table asks [`is_supported`] before.
+    dialect: Option<Box<dyn Dialect>>,
     watch: Watch,
     writes: VecDeque<Vec<u8>>,
     opened: bool,
     heard_at: Millis,
+    /// When the last bytes came.
+    bytes_at: Millis,
     /// When the question was put that is not answered yet.
     asked_at: Option<Millis>,
     dump_wanted: bool,
@@ -51,6 +91,14 @@ pub struct Driver {
     message_at: Millis,
     skipped_since: u64,
     foreign: bool,
+}
+
+/// The beginning of a frame.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    pub bytes: Vec<u8>,
+    /// When the last of them came.
+    pub at: Millis,
 }
 
 /// Who judges a silent board.
@@ -67,10 +115,13 @@ pub enum Watch {
 const ASK_AFTER_MS: Millis = 2_000;
 /// A question open for so long makes a board silent (dgt.md 7.4: about 3 s).
 const SILENT_AFTER_MS: Millis = 3_000;
+/// Bytes that come later than so long after the ones before belong to no frame of those (dgt.md 3.1: about half a second). In a
+/// trace whose silence means nothing, the times of its chunks mean nothing either.
+const STALL_MS: Millis = 500;
 /// A lost field update is invisible; a dump now and then is the safety net (dgt.md 7.4: 5 to 30 s).
 const DUMP_EVERY_MS: Millis = 10_000;
-/// A dump that has not come by then is asked for again.
-const DUMP_AGAIN_MS: Millis = 1_000;
+/// A dump that has not come whole by then is asked for again: it takes 70 ms on the line and may be damaged there like anything else.
+const DUMP_AGAIN_MS: Millis = 500;
 /// A board that is asked answers by then, whatever noise there is on its line: each noise asks for a dump, at most once in
 /// [`DUMP_AGAIN_MS`].
 const FOREIGN_AFTER_MS: Millis = 10_000;
@@ -78,16 +129,30 @@ const FOREIGN_AFTER_MS: Millis = 10_000;
 const FOREIGN_BYTES: u64 = 8;
 
 impl Driver {
-    pub fn new(watch: Watch) -> Driver {
+    pub fn new(family: Family, watch: Watch) -> Driver {
         Driver {
+            family,
+            dialect: dialect(family),
             watch,
-            ..Driver::default()
+            writes: VecDeque::new(),
+            opened: false,
+            heard_at: 0,
+            bytes_at: 0,
+            asked_at: None,
+            dump_wanted: false,
+            dump_asked_at: None,
+            dump_heard_at: 0,
+            silent: false,
+            skipped_bytes: 0,
+            message_at: 0,
+            skipped_since: 0,
+            foreign: false,
         }
     }
 
-    /// The port is open: what all clients ask first (dgt.md 2).
+    /// The port is open, and the board is asked what it is and what it shows.
     pub fn handle_opened(&mut self, now: Millis) {
-        self.decoder = Decoder::default();
+        self.dialect = dialect(self.family);
         self.opened = true;
         self.silent = false;
         self.asked_at = None;
@@ -96,27 +161,22 @@ impl Driver {
         self.dump_heard_at = now;
         self.hear_message(now);
         self.writes.clear();
-        for command in [
-            Command::Reset,
-            Command::LongSerialNumber,
-            Command::SerialNumber,
-            Command::Version,
-            Command::Board,
-            Command::UpdateNice,
-            Command::Clock,
-        ] {
-            self.writes.push_back(command.encode());
+        if let Some(dialect) = &self.dialect {
+            self.writes.extend(dialect.opening());
         }
     }
 
-    /// Takes over a port that is open, with the bytes of a frame that is under way.
-    pub fn resume(&mut self, now: Millis, buffered: &[u8], skipped_bytes: u64) {
+    /// Takes over a port that is open, with what has come of a frame that is under way.
+    pub fn resume(&mut self, now: Millis, unfinished: &Unfinished, skipped_bytes: u64) {
+        self.bytes_at = unfinished.at;
         self.opened = true;
         self.heard_at = now;
         self.dump_heard_at = now;
         self.hear_message(now);
         self.skipped_bytes = skipped_bytes;
-        self.decoder.push(buffered, |_| {});
+        if let Some(dialect) = &mut self.dialect {
+            dialect.push(&unfinished.bytes, &mut |_| {});
+        }
     }
 
     pub fn handle_lost(&mut self) {
@@ -125,7 +185,11 @@ impl Driver {
         self.foreign = false;
         self.asked_at = None;
         self.writes.clear();
-        self.decoder.abandon();
+        if let Some(Reading::Skipped { bytes, .. }) =
+            self.dialect.as_mut().and_then(|dialect| dialect.abandon())
+        {
+            self.skipped_bytes += u64::from(bytes);
+        }
     }
 
     pub fn handle_bytes(&mut self, now: Millis, bytes: &[u8], mut sink: impl FnMut(Reading)) {
@@ -135,8 +199,10 @@ impl Driver {
         self.heard_at = now;
         self.asked_at = None;
         self.silent = false;
+        let stalled = self.watch == Watch::Judge && now > self.bytes_at + STALL_MS;
+        self.bytes_at = now;
         let Driver {
-            decoder,
+            dialect,
             skipped_bytes,
             dump_wanted,
             dump_heard_at,
@@ -145,33 +211,39 @@ impl Driver {
             ..
         } = self;
         let mut is_message = false;
-        decoder.push(bytes, |item| match item {
-            Item::Message(message) => {
+        let mut take = |reading: Reading| {
+            if let Reading::Skipped { bytes, .. } = &reading {
+                *skipped_bytes += u64::from(*bytes);
+                *skipped_since += u64::from(*bytes);
+                *dump_wanted = true;
+            } else {
                 is_message = true;
                 *skipped_since = 0;
-                if matches!(message, Message::BoardDump(_)) {
-                    *dump_heard_at = now;
-                    *dump_asked_at = None;
+            }
+            if matches!(reading, Reading::Dump(_)) {
+                *dump_heard_at = now;
+                *dump_asked_at = None;
+                *dump_wanted = false;
+            }
+            sink(reading);
+        };
+        match dialect {
+            Some(dialect) => {
+                if stalled && let Some(skipped) = dialect.abandon() {
+                    take(skipped);
                 }
-                sink(reading(message));
+                dialect.push(bytes, &mut take);
             }
-            Item::Skipped(skipped) => {
-                *skipped_bytes += u64::from(skipped.bytes);
-                *skipped_since += u64::from(skipped.bytes);
-                *dump_wanted = true;
-                sink(Reading::Skipped {
-                    bytes: skipped.bytes,
-                    reason: skipped.reason.to_string(),
-                });
-            }
-        });
+            None => take(Reading::Skipped {
+                bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+                reason: format!("boards of family {} cannot be read yet", self.family),
+            }),
+        }
         if is_message {
             self.message_at = now;
             self.foreign = false;
         }
-        if self.dump_wanted {
-            self.ask_dump(now);
-        }
+        self.ask_if_wanted(now);
     }
 
     fn hear_message(&mut self, now: Millis) {
@@ -180,16 +252,30 @@ impl Driver {
         self.foreign = false;
     }
 
-    /// Asks for all squares, unless that is under way.
+    /// Asks for all squares, at once or as soon as the answer to an earlier question cannot come any more.
     pub fn ask_dump(&mut self, now: Millis) {
-        self.dump_wanted = false;
+        self.dump_wanted = true;
+        self.ask_if_wanted(now);
+    }
+
+    fn ask_if_wanted(&mut self, now: Millis) {
         let under_way = self
             .dump_asked_at
             .is_some_and(|at| now < at + DUMP_AGAIN_MS);
-        if !under_way {
+        if self.dump_wanted
+            && let Some(dialect) = self.dialect.as_ref().filter(|_| !under_way)
+        {
+            self.dump_wanted = false;
             self.dump_asked_at = Some(now);
-            self.writes.push_back(Command::Board.encode());
+            self.writes.push_back(dialect.ask_squares());
         }
+    }
+
+    /// When the open question for all squares is put again.
+    fn ask_again_at(&self) -> Option<Millis> {
+        self.dump_asked_at
+            .filter(|_| !self.silent && !self.foreign)
+            .map(|at| at + DUMP_AGAIN_MS)
     }
 
     pub fn handle_timeout(&mut self, now: Millis) {
@@ -203,12 +289,16 @@ impl Driver {
             Some(at) if now >= at + SILENT_AFTER_MS => self.silent = true,
             None if now >= self.heard_at + ASK_AFTER_MS => {
                 self.asked_at = Some(now);
-                self.writes.push_back(Command::SerialNumber.encode());
+                self.writes
+                    .extend(self.dialect.as_ref().map(|dialect| dialect.ask_life()));
             }
             _ => {}
         }
         if now >= self.dump_heard_at + DUMP_EVERY_MS {
             self.dump_heard_at = now;
+            self.ask_dump(now);
+        }
+        if self.ask_again_at().is_some_and(|at| now >= at) {
             self.ask_dump(now);
         }
     }
@@ -225,6 +315,7 @@ impl Driver {
         silence
             .into_iter()
             .chain(self.foreign_at())
+            .chain(self.ask_again_at())
             .chain([self.dump_heard_at + DUMP_EVERY_MS])
             .min()
     }
@@ -238,7 +329,7 @@ impl Driver {
         self.silent
     }
 
-    /// Whether what speaks at the other end speaks no DGT.
+    /// Whether what speaks at the other end is no board of this family.
     pub fn is_foreign(&self) -> bool {
         self.foreign
     }
@@ -254,86 +345,13 @@ impl Driver {
         self.skipped_bytes
     }
 
-    /// The bytes of a frame that is not complete yet.
-    pub fn buffered(&self) -> &[u8] {
-        self.decoder.buffered()
-    }
-}
-
-/// The board's index of a square in the numbering of a board that stands right (dgt.md 3.3: a8 is 0).
-pub fn raw_square(square: Square) -> RawSquare {
-    RawSquare::new((square.to_u32() as u8) ^ 56).expect("a square's index is below 64")
-}
-
-fn square_of(raw: RawSquare) -> Square {
-    Square::new(u32::from(raw.index() ^ 56))
-}
-
-fn contents_of(code: PieceCode) -> Contents {
-    match code {
-        PieceCode::Empty => Contents::Empty,
-        PieceCode::Draw => Contents::Token(Token::Draw),
-        PieceCode::WhiteWins => Contents::Token(Token::WhiteWins),
-        PieceCode::BlackWins => Contents::Token(Token::BlackWins),
-        PieceCode::WhitePawn => Contents::Piece(Role::Pawn.of(Color::White)),
-        PieceCode::WhiteRook => Contents::Piece(Role::Rook.of(Color::White)),
-        PieceCode::WhiteKnight => Contents::Piece(Role::Knight.of(Color::White)),
-        PieceCode::WhiteBishop => Contents::Piece(Role::Bishop.of(Color::White)),
-        PieceCode::WhiteKing => Contents::Piece(Role::King.of(Color::White)),
-        PieceCode::WhiteQueen => Contents::Piece(Role::Queen.of(Color::White)),
-        PieceCode::BlackPawn => Contents::Piece(Role::Pawn.of(Color::Black)),
-        PieceCode::BlackRook => Contents::Piece(Role::Rook.of(Color::Black)),
-        PieceCode::BlackKnight => Contents::Piece(Role::Knight.of(Color::Black)),
-        PieceCode::BlackBishop => Contents::Piece(Role::Bishop.of(Color::Black)),
-        PieceCode::BlackKing => Contents::Piece(Role::King.of(Color::Black)),
-        PieceCode::BlackQueen => Contents::Piece(Role::Queen.of(Color::Black)),
-    }
-}
-
-fn reading(message: Message) -> Reading {
-    match message {
-        Message::FieldUpdate { square, piece } => Reading::Square {
-            square: square_of(square),
-            contents: contents_of(piece),
-        },
-        Message::BoardDump(codes) => {
-            let mut squares = [(Square::A1, Contents::Empty); 64];
-            for ((slot, raw), code) in squares.iter_mut().zip(RawSquare::all()).zip(codes.iter()) {
-                *slot = (square_of(raw), contents_of(*code));
-            }
-            Reading::Dump(Box::new(squares))
+    /// What has come of a frame that is not complete yet.
+    pub fn unfinished(&self) -> Unfinished {
+        let dialect = self.dialect.as_ref();
+        Unfinished {
+            bytes: dialect.map_or_else(Vec::new, |dialect| dialect.buffered().to_vec()),
+            at: self.bytes_at,
         }
-        Message::Clock(ClockMessage::Times(times)) => Reading::Clock(clock_reading(&times)),
-        Message::Clock(ClockMessage::Absent) => Reading::Clock(clock::Reading::Absent),
-        Message::Clock(ClockMessage::Ack(ack)) => Reading::Other(format!("clock ack {ack:?}")),
-        Message::Clock(ClockMessage::Null) => Reading::Other("clock null".into()),
-        Message::SerialNumber(serial) | Message::LongSerialNumber(serial) => {
-            Reading::Serial(serial)
-        }
-        Message::Version { major, minor } => Reading::Firmware(format!("{major}.{minor}")),
-        Message::Battery(battery) => match battery.percent {
-            Some(percent) => Reading::Battery(percent),
-            None => Reading::Other("battery".into()),
-        },
-        other => Reading::Other(format!("{other:?}")),
-    }
-}
-
-/// The lever's raised side is to move, and its clock runs when the clock runs (dgt.md 3.5).
-fn clock_reading(times: &dgt::BwTime) -> clock::Reading {
-    let display = |side: &dgt::SideTime| Display {
-        ms: side.millis(),
-        flag: side.flag_halted || side.flag_shown,
-    };
-    clock::Reading::Times {
-        left: display(&times.left),
-        right: display(&times.right),
-        running: times.running,
-        to_move: if times.right_up {
-            Wing::Right
-        } else {
-            Wing::Left
-        },
     }
 }
 
@@ -353,7 +371,7 @@ mod tests {
     #[test]
     fn what_speaks_no_dgt_is_found_out_and_a_board_comes_back() {
         for noise in [&b"$GPGGA,123519,4807.038,N\r\n"[..], b"@", &[0xff; 40]] {
-            let mut driver = Driver::new(Watch::Judge);
+            let mut driver = Driver::new(Family::Dgt, Watch::Judge);
             driver.handle_opened(0);
             hear(&mut driver, 0, 9_999, noise);
             assert!(!driver.is_foreign());
@@ -367,9 +385,74 @@ mod tests {
         }
     }
 
+    fn heard(driver: &mut Driver, at: Millis, bytes: &[u8]) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        driver.handle_bytes(at, bytes, |reading| readings.push(reading));
+        readings
+    }
+
+    /// dgt.md 3.1: bytes that come half a second later do not complete a frame.
+    #[test]
+    fn a_frame_that_stalls_is_dropped_whole() {
+        let mut driver = Driver::new(Family::Dgt, Watch::Judge);
+        driver.handle_opened(0);
+        while driver.poll_write().is_some() {}
+        assert_eq!(heard(&mut driver, 1_000, &[0x8e, 0, 5]), []);
+        let slow = heard(&mut driver, 1_500, &[0x24, 1]);
+        assert!(matches!(slow[..], [Reading::Square { .. }]), "{slow:?}");
+        heard(&mut driver, 2_000, &[0x8e, 0, 5, 0x24]);
+        let late = heard(&mut driver, 2_501, &[1, 0x8e, 0, 5, 0x34, 0]);
+        let skipped: Vec<u32> = late
+            .iter()
+            .filter_map(|reading| match reading {
+                Reading::Skipped { bytes, .. } => Some(*bytes),
+                _ => None,
+            })
+            .collect();
+        assert_eq!((late.len(), skipped), (3, vec![4, 1]), "{late:?}");
+        assert_eq!(driver.skipped_bytes(), 5);
+        assert_eq!(driver.poll_write(), Some(vec![0x42]), "a dump heals it");
+
+        let mut ignoring = Driver::new(Family::Dgt, Watch::Ignore);
+        heard(&mut ignoring, 0, &[0x8e, 0, 5, 0x24]);
+        let late = heard(&mut ignoring, 60_000, &[1]);
+        assert!(matches!(late[..], [Reading::Square { .. }]), "{late:?}");
+    }
+
+    #[test]
+    fn what_a_lost_link_cuts_off_is_counted() {
+        let mut driver = Driver::new(Family::Dgt, Watch::Judge);
+        driver.handle_opened(0);
+        heard(&mut driver, 0, &[0x8e, 0, 5]);
+        driver.handle_lost();
+        assert_eq!(driver.skipped_bytes(), 3);
+        driver.handle_opened(100);
+        assert_eq!(heard(&mut driver, 100, &[0x24, 1]).len(), 2);
+        assert_eq!(driver.skipped_bytes(), 5);
+    }
+
+    /// dgt.md 3.2: old boards write a version behind their number.
+    #[test]
+    fn a_serial_number_is_its_digits() {
+        let mut driver = Driver::new(Family::Dgt, Watch::Ignore);
+        for (bytes, serial) in [
+            (&b"\x91\x00\x0801025"[..], Some("01025")),
+            (b"\x91\x00\x0c01025 1.0", Some("01025")),
+            (b"\xa2\x00\x0d3000147740", Some("3000147740")),
+            (b"\x91\x00\x08abcde", None),
+            (b"\x91\x00\x08     ", None),
+        ] {
+            let read = heard(&mut driver, 0, bytes);
+            match serial {
+                Some(serial) => assert_eq!(read, [Reading::Serial(serial.to_owned())]),
+                None => assert!(matches!(read[..], [Reading::Other(_)]), "{read:?}"),
+            }
+        }
+    }
+
     #[test]
     fn neither_noise_beside_messages_nor_a_trace_is_foreign() {
-        let mut driver = Driver::new(Watch::Judge);
+        let mut driver = Driver::new(Family::Dgt, Watch::Judge);
         driver.handle_opened(0);
         for now in (0..60_000).step_by(5_000) {
             driver.handle_bytes(now, b"noise noise", |_| {});
@@ -377,7 +460,7 @@ mod tests {
             driver.handle_timeout(now);
             assert!(!driver.is_foreign(), "{now}");
         }
-        let mut ignoring = Driver::new(Watch::Ignore);
+        let mut ignoring = Driver::new(Family::Dgt, Watch::Ignore);
         ignoring.handle_opened(0);
         hear(&mut ignoring, 0, 60_000, b"noise");
         assert!(!ignoring.is_foreign());

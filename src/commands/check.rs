@@ -430,7 +430,7 @@ mod tests {
 
     fn dgt(serial: &str) -> Answer {
         Answer::Board(Identity {
-            family: "dgt",
+            family: crate::wire::Family::Dgt,
             serial: Some(serial.into()),
             short_serial: None,
             version: None,

@@ -30,7 +30,7 @@ use crate::daemon::serial::Roots;
 use crate::outbox::MemoryOutbox;
 use crate::sim::player::{Player, TableOptions};
 use crate::sim::script::Script;
-use crate::trace::Family;
+use crate::wire::Family;
 use crate::wire::dgt::{Identity, VirtualBoard};
 use broker::Ports;
 use judge::{Judge, Truth};
@@ -74,13 +74,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
 
 /// What the arguments ask for.
 fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
-    if args.board != Family::Dgt {
-        return Err(Failure::usage(format!(
-            "there is no virtual board of the family {} yet",
-            args.board
-        ))
-        .advise("Leave --board out, or say --board dgt."));
-    }
+    super::check_simulated(args.board)?;
     if let Some(scene) = args.scene.as_deref().filter(|&scene| scene != SCENE) {
         return Err(Failure::usage(format!("there is no scene \"{scene}\""))
             .advise(format!("Leave --scene out, or say --scene {SCENE}.")));

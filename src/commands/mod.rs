@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use clap::{Parser, Subcommand};
 
 use crate::config::ConfigError;
+use crate::sim::is_simulated;
+use crate::wire::Family;
 
 pub mod check;
 #[cfg(feature = "demo")]
@@ -56,6 +58,24 @@ pub enum Command {
     Check(check::Args),
     /// Write the JSON Schemas of all payloads
     Schema(schema::Args),
+}
+
+/// Refuses a family of boards that cannot be played virtually.
+fn check_simulated(family: Family) -> Result<(), Failure> {
+    if is_simulated(family) {
+        return Ok(());
+    }
+    let known: Vec<&str> = Family::all()
+        .filter(|family| is_simulated(*family))
+        .map(Family::as_str)
+        .collect();
+    Err(Failure::usage(format!(
+        "there is no virtual board of the family {family} yet"
+    ))
+    .advise(format!(
+        "Leave --board out, or say --board {}.",
+        known.join(" or ")
+    )))
 }
 
 impl Command {

@@ -134,7 +134,7 @@ mod tests {
             },
         };
         let identity = Identity {
-            family: "dgt",
+            family: crate::wire::Family::Dgt,
             serial: Some("3000147740".into()),
             short_serial: None,
             version: Some("3.10".into()),

@@ -16,8 +16,10 @@ use tokio_serial::SerialStream;
 
 use super::Failure;
 use crate::Millis;
+use crate::board;
 use crate::daemon::serial::permission_advice;
-use crate::trace::{Event, Family, Header, Writer};
+use crate::trace::{Event, Header, Writer};
+use crate::wire::Family;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -47,7 +49,7 @@ async fn record(path: &str, out: &Path) -> Result<(), Failure> {
         .open(out)
         .map_err(|error| uncreated(error, out))?;
     let header = Header {
-        board: Family::Dgt,
+        board: FAMILY,
         notes: vec![format!(
             "recorded from {path} by jadoube {}",
             env!("CARGO_PKG_VERSION")
@@ -146,7 +148,7 @@ impl<W: Write> Recorder<W> {
     async fn listen<P: AsyncRead + AsyncWrite + Unpin>(&mut self, port: P) -> io::Result<String> {
         let (mut from_board, mut to_board) = tokio::io::split(port);
         let mut buffer = [0; 1024];
-        let mut commands = OPENING.iter();
+        let mut commands = opening().into_iter();
         let mut next = Some(Instant::now() + self.pace.ready);
         loop {
             // A far time stands for none.
@@ -167,9 +169,9 @@ impl<W: Write> Recorder<W> {
                         next = None;
                         continue;
                     };
-                    let written = timeout(self.pace.write, to_board.write_all(&[*command])).await;
+                    let written = timeout(self.pace.write, to_board.write_all(&command)).await;
                     match written {
-                        Ok(Ok(())) => self.write(Event::ToBoard(vec![*command]))?,
+                        Ok(Ok(())) => self.write(Event::ToBoard(command))?,
                         Ok(Err(error)) => return Ok(error.to_string()),
                         Err(_) => return Ok("takes no bytes".into()),
                     }
@@ -225,9 +227,13 @@ fn uncreated(error: io::Error, out: &Path) -> Failure {
         .advise(advice)
 }
 
-/// What makes a DGT board report: reset, who are you (serial number, version), the whole board, then every change of board and
-/// clock (protocol sheet, section 2). One byte each, so that a board of another kind is not led astray.
-const OPENING: [u8; 5] = [0x40, 0x45, 0x4d, 0x42, 0x4b];
+/// What is recorded, as long as nobody can say otherwise.
+const FAMILY: Family = Family::Dgt;
+
+/// What makes the board report.
+fn opening() -> Vec<Vec<u8>> {
+    board::dialect(FAMILY).map_or_else(Vec::new, |dialect| dialect.opening())
+}
 
 #[cfg(test)]
 mod tests {
@@ -251,9 +257,10 @@ mod tests {
 
     /// The other end: takes the opening, answers with `answer`, and hangs up once that is read.
     async fn board(mut line: DuplexStream, answer: &[u8]) {
-        let mut opening = [0; OPENING.len()];
-        line.read_exact(&mut opening).await.unwrap();
-        assert_eq!(opening, OPENING);
+        let wanted = opening().concat();
+        let mut heard = vec![0; wanted.len()];
+        line.read_exact(&mut heard).await.unwrap();
+        assert_eq!(heard, wanted);
         line.write_all(answer).await.unwrap();
     }
 
@@ -289,9 +296,9 @@ mod tests {
         assert_eq!(recorder.received, 5);
         let text = String::from_utf8(recorder.writer.into_inner()).unwrap();
         let trace = Trace::parse(&text).unwrap();
-        let opening = OPENING.map(|command| Event::ToBoard(vec![command]));
+        let opening: Vec<Event> = opening().into_iter().map(Event::ToBoard).collect();
         let gone = || Event::Unplugged("unplugged".into());
-        let mut wanted = opening.to_vec();
+        let mut wanted = opening.clone();
         wanted.extend([Event::FromBoard(vec![0x8e, 0x00, 0x05]), gone()]);
         wanted.push(Event::Opened(String::new()));
         wanted.extend(opening);

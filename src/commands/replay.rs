@@ -137,6 +137,7 @@ fn settings(defaults: &config::Settings) -> Settings {
     settings.time_control = defaults.time_control.as_ref().map(ToString::to_string);
     settings.orientation = defaults.orientation;
     settings.white_clock_side = defaults.white_clock_side;
+    settings.arming = defaults.arming;
     settings.clock = ClockKind::Auto;
     settings.kings = match defaults.result_by_kings {
         config::ResultByKings::Accept => session::ResultByKings::Accept,

@@ -14,13 +14,13 @@ use tokio_serial::SerialStream;
 
 use super::{Failure, games, print_line};
 use crate::Millis;
-use crate::sim::clock::TimeControl;
+use crate::sim::clock::ClockControl;
 use crate::sim::hands::{self, Level, Pace};
 use crate::sim::line::{BAUD, Line};
 use crate::sim::pgn::SimGame;
 use crate::sim::player::{Player, TableOptions};
 use crate::sim::scene::Scene;
-use crate::trace::Family;
+use crate::wire::Family;
 use crate::wire::dgt::{Identity, VirtualBoard};
 
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ pub struct Args {
     pub serial: Option<String>,
     /// The time control, as in PGN; that of the first game unless given
     #[arg(long, value_name = "CONTROL")]
-    pub time_control: Option<TimeControl>,
+    pub time_control: Option<ClockControl>,
     /// Seconds that a move takes on average, where the game has no clock times
     #[arg(long, value_name = "SECONDS", default_value_t = 4)]
     pub think: u32,
@@ -277,13 +277,7 @@ impl Drop for Link {
 
 /// The table that the arguments describe.
 fn player(args: &Args) -> Result<Player, Failure> {
-    if args.board != Family::Dgt {
-        return Err(Failure::usage(format!(
-            "there is no virtual board of the family {} yet",
-            args.board
-        ))
-        .advise("Leave --board out, or say --board dgt."));
-    }
+    super::check_simulated(args.board)?;
     let games = games::load(&args.pgn)?;
     let control = args
         .time_control
@@ -299,7 +293,7 @@ fn player(args: &Args) -> Result<Player, Failure> {
     let watched = |ms: Millis| (ms as f64 * args.speed.max(1.0)) as Millis;
     let pace = if games.iter().any(|game| game.clocks.is_some()) {
         Pace::Recorded {
-            increment_ms: u64::from(control.periods()[0].increment_s) * 1000,
+            increment_ms: u64::from(control.periods()[0].bonus.seconds()) * 1000,
             otherwise: mean_ms,
         }
     } else {
@@ -354,8 +348,8 @@ fn identity(serial: Option<&str>) -> Result<Identity, Failure> {
     }
 }
 
-fn default_control() -> Result<TimeControl, Failure> {
-    Ok(DEFAULT_CONTROL.parse::<TimeControl>()?)
+fn default_control() -> Result<ClockControl, Failure> {
+    Ok(DEFAULT_CONTROL.parse::<ClockControl>()?)
 }
 
 /// What the clock is set to where neither the command line nor the games say.

@@ -15,10 +15,10 @@ use tracing::{error, warn};
 
 use super::serial::Refusal;
 use crate::Millis;
+use crate::board;
 use crate::clock::control::TimeControl;
 use crate::laws::ruleset::{Ruleset, Variant};
-use crate::trace::{Event, Header, Writer};
-use crate::wire::dgt::Command;
+use crate::trace::{Arming, Event, Header, Writer};
 
 /// The way to the writing thread.
 #[derive(Debug)]
@@ -128,6 +128,8 @@ pub fn try_folder(dir: &Path) -> Result<bool, Refusal> {
 #[derive(Debug)]
 pub struct Tracing {
     table: String,
+    /// What asks the board for all its squares.
+    question: Option<Vec<u8>>,
     header: Header,
     /// What came since the last dump but one was asked for, while no game is open.
     before: VecDeque<(Millis, Event)>,
@@ -140,6 +142,7 @@ impl Tracing {
     pub fn new(table: &str, header: Header) -> Tracing {
         Tracing {
             table: table.to_owned(),
+            question: board::dialect(header.board).map(|dialect| dialect.ask_squares()),
             header,
             before: VecDeque::new(),
             before_bytes: 0,
@@ -156,7 +159,7 @@ impl Tracing {
                 event: event.clone(),
             });
         }
-        if matches!(&event, Event::ToBoard(bytes) if *bytes == Command::Board.encode()) {
+        if self.is_question(&event) {
             self.forget_before_last_dump();
         }
         self.before_bytes += size(&event);
@@ -180,6 +183,7 @@ impl Tracing {
             variant: start.variant.or(table.variant),
             supervised: start.supervised.or(table.supervised),
             time_control: start.time_control.or(table.time_control),
+            arming: start.arming.or(table.arming),
             ..table
         };
         // Names made here begin with the table; those of a pairing need not.
@@ -198,12 +202,20 @@ impl Tracing {
 
     /// The dump that is asked for now may come when the first move is made already, so the one before it is kept too.
     fn forget_before_last_dump(&mut self) {
-        let is_dump = |(_, event): &(Millis, Event)| matches!(event, Event::ToBoard(bytes) if *bytes == Command::Board.encode());
-        if let Some(last) = self.before.iter().rposition(is_dump) {
+        let last = self
+            .before
+            .iter()
+            .rposition(|(_, event)| self.is_question(event));
+        if let Some(last) = last {
             for _ in 0..last {
                 self.forget_oldest();
             }
         }
+    }
+
+    /// Whether all squares are asked for here.
+    fn is_question(&self, event: &Event) -> bool {
+        matches!(event, Event::ToBoard(bytes) if self.question.as_ref() == Some(bytes))
     }
 
     fn forget_oldest(&mut self) {
@@ -224,6 +236,7 @@ pub struct Start {
     pub variant: Option<Variant>,
     pub supervised: Option<bool>,
     pub time_control: Option<TimeControl>,
+    pub arming: Option<Arming>,
 }
 
 /// Jobs that may wait for the thread.
@@ -402,7 +415,7 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(20);
 
     fn asked() -> Event {
-        Event::ToBoard(Command::Board.encode())
+        Event::ToBoard(vec![0x42])
     }
 
     fn said(byte: u8) -> Event {

@@ -25,6 +25,7 @@ use super::orders::{self, Order, Orders};
 use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
 use super::store::{Forgetful, Store};
 use crate::Millis;
+use crate::board;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::laws::position::Position;
@@ -37,7 +38,8 @@ use crate::publish::{
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings, Session, Watch};
 use crate::text::one_line;
-use crate::trace::{self, Family, Header, Silence};
+use crate::trace::{self, Header, Silence};
+use crate::wire::Family;
 
 /// What a node stands on, besides its configuration. The default is a machine as it is.
 pub struct Parts {
@@ -84,7 +86,14 @@ impl StartError {
             StartError::NoTable => {
                 "Add a [[table]] with its name, or say --port auto --table 1.".to_owned()
             }
-            StartError::Family { .. } => "Say board = \"auto\" or board = \"dgt\".".to_owned(),
+            StartError::Family { .. } => {
+                Family::all()
+                    .filter(|family| board::is_supported(*family))
+                    .fold("Say board = \"auto\"".to_owned(), |advice, family| {
+                        format!("{advice} or board = \"{family}\"")
+                    })
+                    + "."
+            }
         }
     }
 }
@@ -583,7 +592,9 @@ impl Table {
         };
         match event {
             LinkEvent::Opened { path, identity } => {
-                let family = identity.as_ref().map_or("unknown", |found| found.family);
+                let family = identity
+                    .as_ref()
+                    .map_or("unknown", |found| found.family.as_str());
                 let port = path.display().to_string();
                 let node = path.canonicalize().unwrap_or(path);
                 out.desk.hold(Held {
@@ -591,7 +602,7 @@ impl Table {
                     device: node.display().to_string(),
                     table: name.clone(),
                     status: None,
-                    family: identity.as_ref().map(|found| found.family.to_owned()),
+                    family: identity.as_ref().map(|found| found.family.to_string()),
                     serial: identity.as_ref().and_then(|found| found.serial.clone()),
                     short_serial: identity
                         .as_ref()
@@ -942,6 +953,11 @@ impl Table {
                         variant: game.variant.parse().ok(),
                         supervised: Some(game.supervised),
                         time_control: game.time_control.and_then(|text| text.parse().ok()),
+                        // What armed the table stands in an earlier trace.
+                        arming: self
+                            .session
+                            .is_armed_by_hand()
+                            .then_some(trace::Arming::Manual),
                     };
                     tracing.game(files, self.told, &game.game, start);
                 }
@@ -1157,7 +1173,8 @@ pub fn refusals(config: &Config) -> Vec<StartError> {
         refusals.push(StartError::NoTable);
     }
     for table in &config.tables {
-        if let Some(family) = table.settings.board.filter(|family| *family != Family::Dgt) {
+        let family = table.settings.board;
+        if let Some(family) = family.filter(|family| !board::is_supported(*family)) {
             refusals.push(StartError::Family {
                 table: table.name.to_string(),
                 family,
@@ -1202,6 +1219,7 @@ fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> sessio
     let s = &config.settings;
     let usual = Timing::default();
     session::Settings {
+        family: s.board.unwrap_or_default(),
         stream: random_id(),
         boot: boot.to_owned(),
         wall_offset_ms: clock.wall_ms,
@@ -1235,7 +1253,7 @@ fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> sessio
 /// The head of the table's traces: what a replay needs to judge as we did.
 fn header(settings: &session::Settings, config: &config::Table) -> Header {
     Header {
-        board: Family::Dgt,
+        board: settings.family,
         ruleset: Some(settings.rules.ruleset),
         variant: Some(settings.rules.variant),
         supervised: Some(settings.rules.supervised),

@@ -231,6 +231,28 @@ pub fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard)
     })
 }
 
+/// The only capture that the board shows whole while the man that was taken still passes over another square.
+pub fn made_with_victim_about(
+    position: &Position,
+    picture: &Picture,
+    open: Bitboard,
+) -> Option<Move> {
+    if !(3..=4).contains(&open.count()) {
+        return None;
+    }
+    let mut made = position.moves().into_iter().filter(|m| {
+        let effects = position.effects(*m);
+        let beside = open & !effects.squares();
+        is_victim_passing(position, *m, picture, beside)
+            && effects.iter().all(|(square, man)| {
+                picture
+                    .at(square)
+                    .is_none_or(|contents| contents.agrees(man))
+            })
+    });
+    made.next().filter(|_| made.next().is_none())
+}
+
 /// A man that slides over the board is seen on squares on its way.
 fn is_mover_passing(position: &Position, m: Move, picture: &Picture, beside: Bitboard) -> bool {
     let (Some(from), Some(square)) = (m.from(), beside.single_square()) else {

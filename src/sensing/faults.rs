@@ -37,7 +37,7 @@ impl Sensing {
         }
         let seen_at = view.seen_at(ply);
         gone.into_iter()
-            .filter(|square| self.changed[square.to_usize()].0 < seen_at)
+            .filter(|square| self.trail.at(*square) < seen_at)
             .collect()
     }
 
@@ -351,16 +351,9 @@ impl Sensing {
 
     /// The squares of one side's deed, where the other side's stands on others.
     pub(super) fn part_of_one_side(&self, position: &Position, open: Bitboard) -> Option<Bitboard> {
-        let board = position.board();
         let concerns = |color: Color| -> Bitboard {
             open.into_iter()
-                .filter(|square| {
-                    board.color_at(*square) == Some(color)
-                        || self
-                            .picture
-                            .piece(*square)
-                            .is_some_and(|man| man.color == color)
-                })
+                .filter(|square| self.concerns(*square, color, position))
                 .collect()
         };
         let (white, black) = (concerns(Color::White), concerns(Color::Black));
@@ -551,12 +544,10 @@ impl Sensing {
         let theirs = lifted & tip.board().by_color(!tip.turn());
         let Some(square) = theirs.first() else { return };
         let stood = |since: Millis| now.saturating_sub(since) >= self.timing.settle;
-        let quiet_before = self
-            .changed
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| *index != square.to_usize())
-            .map(|(_, (at, _))| *at)
+        let quiet_before = Square::ALL
+            .into_iter()
+            .filter(|other| *other != square)
+            .map(|other| self.trail.at(other))
             .max()
             .is_some_and(stood);
         let open = self.picture.differing(tip.board()).without(square);

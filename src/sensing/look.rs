@@ -42,12 +42,17 @@ impl Sensing {
             }
             let found = explain::moves_to(tip, &self.picture, differing, mask);
             if let Some(m) = self.sole(&found) {
-                if self.may_play(tip, m) {
-                    let next = Seen::found(tip, m, now);
-                    self.arrived_by(vec![next], now, cx);
+                if !self.may_play(tip, m) {
+                    return false;
+                }
+                // A man that was missing from where it went may have gone on from there unseen.
+                let mends = (tip.effects(m).squares() & self.faulty()).any();
+                let next = Seen::found(tip, m, now);
+                if mends && self.frozen_since.is_none() && self.heal_with_fewer(now, cx) {
                     return true;
                 }
-                return false;
+                self.arrived_by(vec![next], now, cx);
+                return true;
             }
             if self.frozen_since.is_none()
                 && let Some(moves) = self.two_plies(&view, differing, mask, now)
@@ -102,15 +107,21 @@ impl Sensing {
         if open.count() < 3 || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
             return None;
         }
-        let found = explain::lines_to(tip, &self.picture, mask, 2, 2);
+        let mut found = explain::lines_to(tip, &self.picture, mask, 2, 2);
+        found.retain(|line| self.order(tip, line) != Order::Against);
         let [line] = found.as_slice() else {
             return None;
         };
         // The man that moved last may have gone on before the reply: fewer plies explain the board then.
-        if view
+        let n = view.len();
+        let goes_on = view
             .last()
-            .is_some_and(|last| line.get(1).is_some_and(|m| m.from() == Some(last.to())))
-        {
+            .filter(|last| line.get(1).is_some_and(|m| m.from() == Some(last.to())));
+        if goes_on.is_some_and(|last| {
+            explain::lines_to(view.position(n - 1), &self.picture, mask, 2, 16)
+                .iter()
+                .any(|line| is_continued(last, line[0]))
+        }) {
             return None;
         }
         Some(self.seen(tip, line, now))
@@ -304,7 +315,7 @@ impl Sensing {
             .effects(m)
             .iter()
             .filter(|(_, man)| man.is_none())
-            .any(|(square, _)| self.changed[square.to_usize()].0 < stopped)
+            .any(|(square, _)| self.trail.at(square) < stopped)
     }
 
     /// While the record is frozen a man that has arrived goes on only if it was lifted again before the stop. The square that it came
@@ -315,7 +326,7 @@ impl Sensing {
         };
         let left = self.picture.differing(tip.board()) & tip.board().occupied();
         left.into_iter()
-            .all(|square| self.changed[square.to_usize()].0 < stopped)
+            .all(|square| self.trail.at(square) < stopped)
     }
 
     /// How long a move is held before it is told: it may not be finished.

@@ -22,8 +22,10 @@ mod faults;
 mod look;
 mod press;
 mod search;
+mod trail;
 mod view;
 
+use trail::{Order, Trail};
 use view::View;
 
 /// How long things must last (defaults; milliseconds).
@@ -208,7 +210,7 @@ pub enum Level {
 }
 
 /// Where the kings show the result.
-const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
+pub const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
 
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
 const CLEARED: usize = 20;
@@ -218,11 +220,7 @@ const CLEARED: usize = 20;
 pub struct Sensing {
     timing: Timing,
     picture: Picture,
-    /// When each square last changed, and the how-manieth change that was.
-    changed: [(Millis, u64); 64],
-    changes: u64,
-    /// Squares that changed together in a dump: nothing tells their order.
-    unordered: Bitboard,
+    trail: Trail,
     last_change: Millis,
     /// The search that waits for quiet has been made for this placement.
     searched: bool,
@@ -285,9 +283,7 @@ impl Sensing {
         Sensing {
             timing,
             picture: Picture::default(),
-            changed: [(0, 0); 64],
-            changes: 1,
-            unordered: Bitboard::EMPTY,
+            trail: Trail::default(),
             last_change: 0,
             searched: true,
             dump_asked: false,
@@ -332,14 +328,12 @@ impl Sensing {
             if contents.is_empty() {
                 lifted.add(*square);
             }
-            // All changes of one look have one number: nothing tells their order.
-            self.changed[square.to_usize()] = (now, self.changes);
-            self.unordered.set(*square, changes.len() > 1);
+            self.trail.note(now, *square, *contents, changes.len() > 1);
         }
         if changed.is_empty() {
             return;
         }
-        self.changes += 1;
+        self.trail.end_look();
         self.last_change = now;
         self.searched = false;
         self.dump_asked = false;
@@ -397,9 +391,11 @@ impl Sensing {
             return;
         }
         // His move stands and is told: this completes it, whatever is seen before the press is judged.
-        let in_place = (self.picture.differing(view.tip().board())
-            & view.tip().board().by_color(side))
-        .is_empty();
+        let in_place = self
+            .picture
+            .differing(view.tip().board())
+            .into_iter()
+            .all(|square| !self.concerns(square, side, view.tip()));
         let spent = in_place
             && n >= 1
             && view.position(n - 1).turn() == side
@@ -451,7 +447,7 @@ impl Sensing {
         self.close_faults(CloseReason::Superseded);
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
-        self.waiting_since = self.changes;
+        self.waiting_since = self.trail.looks();
         self.searched = false;
         self.grace_passed = false;
         if cx.following && !wait {
@@ -667,9 +663,9 @@ impl Sensing {
         let stands = self.waiting.as_ref() == Some(&self.picture);
         // A move that is taken back still stands until it is put back: only one whose man came since is made by hand.
         let made_by_hand = |m: &Move| {
-            tip.effects(*m).iter().all(|(square, man)| {
-                man.is_none() || self.changed[square.to_usize()].1 >= self.waiting_since
-            })
+            tip.effects(*m)
+                .iter()
+                .all(|(square, man)| man.is_none() || self.trail.look(square) >= self.waiting_since)
         };
         let over = differing.is_empty()
             || (!stands
@@ -686,6 +682,15 @@ impl Sensing {
             self.in_sync = in_sync;
             self.observations.push_back(Observation::Sync { in_sync });
         }
+    }
+
+    /// Whether a man of this side should stand on this square, or is shown there.
+    fn concerns(&self, square: Square, side: Color, position: &Position) -> bool {
+        position.board().color_at(square) == Some(side)
+            || self
+                .picture
+                .piece(square)
+                .is_some_and(|man| man.color == side)
     }
 
     fn quiet_at(&self) -> Millis {

@@ -5,8 +5,12 @@ use super::*;
 
 impl Sensing {
     pub(super) fn press_due(&self, press: &Press) -> Millis {
-        if press.overtaken || press.dump_seen {
+        if press.overtaken {
             return press.at;
+        }
+        if press.dump_seen {
+            // What came with the dump, or after it, is looked at once it stands still.
+            return self.quiet_at().clamp(press.at, press.at + self.timing.dump);
         }
         if press.dump_asked {
             return press.at + self.timing.dump;
@@ -39,7 +43,7 @@ impl Sensing {
             return;
         }
         let told = self.observations.len();
-        if !self.searched && now >= self.quiet_at() {
+        if !self.searched && (press.dump_seen || now >= self.quiet_at()) {
             self.search(now, cx);
         }
         let side = press.side;

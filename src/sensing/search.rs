@@ -2,7 +2,7 @@
 //! were finished.
 
 use super::faults::unfinished_fault;
-use super::look::capture_square;
+use super::look::{capture_square, is_continued};
 use super::*;
 
 impl Sensing {
@@ -42,6 +42,11 @@ impl Sensing {
             });
             return;
         }
+        if let Some(m) = explain::made_with_victim_about(tip, &self.picture, differing) {
+            let moves = vec![Seen::new(tip, m, self.last_change)];
+            self.arrived_by(moves, now, cx);
+            return;
+        }
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
@@ -52,29 +57,13 @@ impl Sensing {
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
             0
         } else {
-            4
+            MISSED
         };
         for depth in 2..=deepest {
-            let n = view.len();
-            if n > 0 && !self.is_completed(n, cx) {
-                let before = view.position(n - 1);
-                let since = view.seen_at(n - 1);
-                let mut found = explain::lines_to(before, &self.picture, mask, depth, 2);
-                found.retain(|line| self.may_have_passed(before, line, since));
-                if let [line] = found.as_slice() {
-                    let moves = self.seen(before, line, now);
-                    self.otherwise(n - 1, moves, now, cx);
-                    return;
-                }
-            }
-            let since = view.seen_at(n);
-            let mut found = explain::lines_to(tip, &self.picture, mask, depth, 16);
-            found.retain(|line| self.may_have_passed(tip, line, since));
-            if !found.is_empty() {
-                let (tip, keep) = (tip.clone(), n);
-                self.jumped(&tip, keep, found, now);
+            if self.read_several(depth, now, cx) {
                 return;
             }
+            let view = View::new(cx.line, self.tentative.as_ref());
             if let Some(moves) = self.beside_hands(&view, depth, now).filter(|_| depth == 2) {
                 self.arrived_by(moves, now, cx);
                 return;
@@ -83,11 +72,46 @@ impl Sensing {
         self.search_answered(now, cx);
     }
 
+    /// Several plies at once that explain the board, from where the game stands or with its last ply read otherwise.
+    fn read_several(&mut self, depth: usize, now: Millis, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let n = view.len();
+        let mask = self.mask(&view);
+        let tip = view.tip();
+        let since = view.seen_at(n);
+        let mut onward = explain::lines_to(tip, &self.picture, mask, depth, 16);
+        let any = !onward.is_empty();
+        onward.retain(|line| self.may_have_passed(tip, line, since));
+        onward.retain(|line| self.order(tip, line) != Order::Against);
+        // What was completed stands, unless the order in which the men arrived speaks against all that could follow it.
+        let reread = n > 0 && (!self.is_completed(n, cx) || (any && onward.is_empty()));
+        if reread {
+            let before = view.position(n - 1);
+            let since = view.seen_at(n - 1);
+            let mut found = explain::lines_to(before, &self.picture, mask, depth, 2);
+            found.retain(|line| {
+                self.may_have_passed(before, line, since)
+                    && self.order(before, line) != Order::Against
+            });
+            if let [line] = found.as_slice() {
+                let moves = self.seen(before, line, now);
+                self.otherwise(n - 1, moves, now, cx);
+                return true;
+            }
+        }
+        if onward.is_empty() {
+            return false;
+        }
+        let tip = tip.clone();
+        self.jumped(&tip, n, onward, now);
+        true
+    }
+
     /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
     /// way. A look with many changes tells of others that nobody saw.
     pub(super) fn may_have_passed(&self, from: &Position, line: &[Move], since: Millis) -> bool {
         let differing = self.picture.differing(from.board());
-        if (differing & self.unordered).any() {
+        if (differing & self.trail.unordered()).any() {
             return true;
         }
         let mut position = from.clone();
@@ -101,7 +125,7 @@ impl Sensing {
             !taken_again
                 && passed
                     .into_iter()
-                    .all(|square| self.changed[square.to_usize()].0 > since)
+                    .all(|square| self.trail.at(square) > since)
         })
     }
 
@@ -238,28 +262,59 @@ impl Sensing {
         None
     }
 
-    /// Looks past what was told already: plies that went missing may explain all of it by now.
+    /// Looks past what was told already: plies that went missing may explain all of it by now, also such as were played before some
+    /// that were followed beside the fault.
     fn heal(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         if self.faults.is_empty() {
             return false;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
-        let tip = view.tip().clone();
-        let keep = view.len();
+        let n = view.len();
+        let tip = view.tip();
         let differing = self.picture.differing(tip.board());
-        if differing.is_empty() || explain::is_only_missing(&tip, &self.picture, differing) {
+        if differing.is_empty() || explain::is_only_missing(tip, &self.picture, differing) {
             return false;
         }
-        for depth in 2..=4 {
-            let found = explain::lines_to(&tip, &self.picture, Bitboard::EMPTY, depth, 16);
-            if !found.is_empty() {
-                self.jumped(&tip, keep, found, now);
-                // The record has to be brought up to date before it can be seen that nothing is wrong any more.
-                self.look_due = true;
-                return true;
-            }
-        }
-        false
+        let healed = (n.saturating_sub(1)..=n + MISSED).find_map(|plies| self.healed(plies, &view));
+        self.read_anew(healed, now)
+    }
+
+    /// The same where one more ply would explain the board: it was no ply if fewer explain it too.
+    pub(super) fn heal_with_fewer(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let n = view.len();
+        let healed = (n.saturating_sub(1)..=n).find_map(|plies| self.healed(plies, &view));
+        self.read_anew(healed, now)
+    }
+
+    fn read_anew(&mut self, healed: Option<Healed>, now: Millis) -> bool {
+        let Some((keep, from, found)) = healed else {
+            return false;
+        };
+        self.jumped(&from, keep, found, now);
+        // The record has to be brought up to date before it can be seen that nothing is wrong any more.
+        self.look_due = true;
+        true
+    }
+
+    /// Games of so many plies that end with what the board shows: what was recorded, continued, or with more plies before what was
+    /// seen of it.
+    fn healed(&self, plies: usize, view: &View<'_>) -> Option<Healed> {
+        let n = view.len();
+        let shortest = plies.saturating_sub(MISSED);
+        (shortest..=n.min(plies.checked_sub(1)?))
+            .rev()
+            .filter(|keep| (2..=MISSED).contains(&(plies - keep)) || *keep < n)
+            .find_map(|keep| {
+                let from = view.position(keep);
+                let recorded: Vec<Move> = (keep..n).filter_map(|ply| view.mv(ply)).collect();
+                let depth = plies - keep;
+                let mut found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, depth, 16);
+                found.retain(|line| {
+                    self.order(from, line) != Order::Against && holds_what_was_seen(line, &recorded)
+                });
+                (!found.is_empty()).then(|| (keep, from.clone(), found))
+            })
     }
 
     /// Moves that the board shows beside a man of either side in a hand. A man that the mover could take, or that he may be castling
@@ -357,15 +412,18 @@ impl Sensing {
         found: Vec<Vec<Move>>,
         now: Millis,
     ) {
-        let in_order: Vec<&Vec<Move>> = found
+        let told: Vec<&Vec<Move>> = found
             .iter()
-            .filter(|line| self.is_in_order(tip, line))
+            .filter(|line| self.order(tip, line) == Order::Told)
             .collect();
-        let line = (*in_order.first().unwrap_or(&&found[0])).clone();
-        let certain = in_order.len() == 1 || found.len() == 1;
+        let line = (*told.first().unwrap_or(&&found[0])).clone();
+        let certain = told.len() == 1 || found.len() == 1;
         let moves = self.seen(tip, &line, now);
-        if let Some(tentative) = self.tentative.take() {
-            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+        if let Some(mut tentative) = self.tentative.take() {
+            if let Some(kept) = keep.checked_sub(tentative.keep) {
+                tentative.moves.truncate(kept);
+                self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+            }
         }
         let alternatives = if certain { Vec::new() } else { found };
         self.observations.push_back(Observation::Moved {
@@ -376,25 +434,20 @@ impl Sensing {
         });
     }
 
-    /// Whether the squares where the men of this line arrived were seen to change in its order.
-    pub(super) fn is_in_order(&self, from: &Position, line: &[Move]) -> bool {
-        let mut last = 0;
-        let mut position = from.clone();
+    /// What the squares where the men of this line arrived say of its order.
+    pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
+        let mut arrivals: Vec<Square> = Vec::with_capacity(line.len());
+        let mut turn = from.turn();
         for m in line {
-            let to = match m {
+            arrivals.push(match m {
                 Move::Castle { king, rook } => {
-                    CastlingSide::from_king_side(king < rook).king_to(position.turn())
+                    CastlingSide::from_king_side(king < rook).king_to(turn)
                 }
                 m => m.to(),
-            };
-            let (_, order) = self.changed[to.to_usize()];
-            if order <= last || self.unordered.contains(to) {
-                return false;
-            }
-            last = order;
-            position = position.play(*m);
+            });
+            turn = !turn;
         }
-        true
+        self.trail.order(&arrivals)
     }
 
     pub(super) fn seen(&self, from: &Position, line: &[Move], now: Millis) -> Vec<Seen> {
@@ -407,4 +460,26 @@ impl Sensing {
             })
             .collect()
     }
+}
+
+/// How many plies stand, and the lines of several plies from there that lead to what the board shows.
+type Healed = (usize, Position, Vec<Vec<Move>>);
+
+/// The most plies that are read at once.
+const MISSED: usize = 4;
+
+/// Whether a line tells of all that was recorded, in its order, but for one man that went on or stopped earlier.
+fn holds_what_was_seen(line: &[Move], recorded: &[Move]) -> bool {
+    let mut seen = recorded.iter().peekable();
+    let mut continued = false;
+    for m in line {
+        let Some(next) = seen.peek() else { break };
+        if *next == m {
+            seen.next();
+        } else if !continued && is_continued(**next, *m) {
+            continued = true;
+            seen.next();
+        }
+    }
+    seen.peek().is_none()
 }

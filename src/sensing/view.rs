@@ -45,9 +45,14 @@ impl<'a> View<'a> {
 
     /// The move that led to the tip.
     pub(super) fn last(&self) -> Option<Move> {
-        match self.moves.last() {
-            Some(seen) => Some(seen.mv),
-            None => Some(self.line.plies.get(self.keep.checked_sub(1)?)?.mv),
+        self.mv(self.len().checked_sub(1)?)
+    }
+
+    /// The move at this index, counted from 0.
+    pub(super) fn mv(&self, index: usize) -> Option<Move> {
+        match index.checked_sub(self.keep) {
+            Some(index) => Some(self.moves.get(index)?.mv),
+            None => Some(self.line.plies.get(index)?.mv),
         }
     }
 

@@ -199,15 +199,7 @@ mod tests {
     #[test]
     fn the_way_back_moves_men_before_it_adds_any() {
         let board = Board::new();
-        let mut picture = Picture::default();
-        for square in Square::ALL {
-            picture.set(
-                square,
-                board
-                    .piece_at(square)
-                    .map_or(Contents::Empty, Contents::Piece),
-            );
-        }
+        let mut picture = Picture::from(&board);
         picture.set(Square::F1, Contents::Empty);
         picture.set(Square::B5, Contents::Piece(shakmaty::Color::White.bishop()));
         picture.set(Square::D8, Contents::Empty);

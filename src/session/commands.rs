@@ -672,7 +672,7 @@ mod tests {
         assert!(unread.contains("not been read"), "{unread}");
 
         let mut board = VirtualBoard::default();
-        let raw = |name: &str| crate::board::driver::raw_square(name.parse().expect("a square"));
+        let raw = |name: &str| crate::board::dgt::raw_square(name.parse().expect("a square"));
         let man = board.squares()[usize::from(raw("e2").index())];
         board.set_square(raw("e2"), PieceCode::Empty);
         board.set_square(raw("e4"), man);

@@ -19,6 +19,7 @@ use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Sensing, Timing};
 use crate::trace::{Arming, ClockKind, ClockSide};
+use crate::wire::Family;
 use shakmaty::{Color, Square};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,6 +29,7 @@ pub mod entry;
 mod output;
 mod table;
 
+use board::driver::Unfinished;
 pub use board::driver::Watch;
 pub use entry::Entry;
 use entry::{LinkState, What};
@@ -38,6 +40,8 @@ use table::Game;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub table: String,
+    /// What its board speaks. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
+    pub family: Family,
     /// Names the numbering of events; made with the store.
     pub stream: String,
     /// Names this run of the daemon.
@@ -101,6 +105,7 @@ impl Settings {
     pub fn new(table: impl Into<String>) -> Settings {
         Settings {
             table: table.into(),
+            family: Family::default(),
             stream: "replay".into(),
             boot: "replay".into(),
             wall_offset_ms: 0,
@@ -188,7 +193,7 @@ struct Array {
 impl Session {
     pub fn new(settings: Settings, now: Millis) -> Session {
         Session {
-            driver: Driver::new(settings.watch),
+            driver: Driver::new(settings.family, settings.watch),
             table: Table::new(settings, now),
             entries: VecDeque::new(),
         }
@@ -250,8 +255,8 @@ impl Session {
     }
 
     /// After [`Session::restore`]: the port stays as it was, and these bytes of a frame under way still wait in it.
-    pub fn resume(&mut self, now: Millis, buffered: &[u8], skipped_bytes: u64) {
-        self.driver.resume(now, buffered, skipped_bytes);
+    pub fn resume(&mut self, now: Millis, unfinished: &Unfinished, skipped_bytes: u64) {
+        self.driver.resume(now, unfinished, skipped_bytes);
         self.table.skipped_bytes = skipped_bytes;
     }
 
@@ -316,9 +321,9 @@ impl Session {
         self.driver.is_silent()
     }
 
-    /// Bytes of a frame that has not come whole yet. A restart hands them in again, as a port would.
-    pub fn buffered(&self) -> &[u8] {
-        self.driver.buffered()
+    /// What has come of a frame that is not complete yet. A restart hands it in again.
+    pub fn unfinished_frame(&self) -> Unfinished {
+        self.driver.unfinished()
     }
 
     /// Bytes that could not be read.
@@ -340,6 +345,11 @@ impl Session {
     /// The game that is not ended, with what was played of it as PGN, for a daemon that stops; none without a move.
     pub fn unfinished(&self) -> Option<(String, String)> {
         self.table.unfinished()
+    }
+
+    /// Whether an array alone opens no game that is told, as this table stands.
+    pub fn is_armed_by_hand(&self) -> bool {
+        self.table.is_armed_by_hand()
     }
 
     pub fn serial(&self) -> Option<&str> {

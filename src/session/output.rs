@@ -617,9 +617,9 @@ impl Table {
     }
 }
 
-/// Seconds with three decimals, as in a trace.
+/// A time of the stages: as in a trace.
 pub fn seconds(ms: Millis) -> String {
-    format!("{}.{:03}", ms / 1000, ms % 1000)
+    crate::trace::Seconds(ms).to_string()
 }
 
 /// A frame in words.

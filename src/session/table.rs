@@ -13,7 +13,7 @@ use crate::publish::{
     AlertDetail, AlertKind, AlertState, Audience, CloseReason, CompletedBy, CorrectionReason,
     Doubt, EventKind, IllegalReason, Link, MoveState, Phase, ResultBy, ResultState, Severity, Side,
 };
-use crate::sensing::{Fault, Level, Observation, Seen};
+use crate::sensing::{CENTRE, Fault, Level, Observation, Seen};
 use crate::trace::Arming;
 use shakmaty::{Bitboard, CastlingMode, Color, Move, Role, Square};
 
@@ -208,7 +208,7 @@ impl Table {
     }
 
     /// Whether an array alone opens no game that is told.
-    fn is_armed_by_hand(&self) -> bool {
+    pub(super) fn is_armed_by_hand(&self) -> bool {
         match self.settings.arming {
             Some(arming) => arming == Arming::Manual,
             None => self.paired,
@@ -724,10 +724,22 @@ impl Table {
         let times = (by == CompletedBy::Press)
             .then(|| game.pressed[slot(mover)].take())
             .flatten();
+        // Clock bytes lag (A17), but no whole think.
+        let on_his_time =
+            by == CompletedBy::Press
+                && game.line.plies.get(ply).is_some_and(|reply| {
+                    reply.seen_at >= game.line.plies[index].seen_at + THINK_MS
+                });
+        if on_his_time {
+            self.tell_clock_sides(mover);
+        } else if by == CompletedBy::Press {
+            game.wrong_presses = 0;
+            self.close_alert(Source::ClockSides, CloseReason::Restored);
+        }
+        let Some(game) = &mut self.game else { return };
         let entry = &mut game.line.plies[index];
         if by == CompletedBy::Press {
             entry.pressed = true;
-            game.wrong_presses = 0;
         }
         if entry.by.is_some() {
             // A press after the reply completes nothing; it tells the time of the move that was answered.
@@ -1067,7 +1079,7 @@ impl Table {
         };
         // Once may be a message that came late; a whole think of each side is none.
         game.wrong_presses += 1;
-        if game.wrong_presses < 2 {
+        if game.wrong_presses < 2 || self.is_open(Source::ClockSides) {
             return;
         }
         let mut notice = Notice::new(
@@ -1388,9 +1400,11 @@ fn ended_by(fault: &Fault) -> &'static str {
     }
 }
 
+/// A reply that came after so long was thought about, all the time on the clock that ran.
+const THINK_MS: Millis = 2_000;
+
 /// A king that steps into the centre may be on its way to the result sign.
 fn remember_king_step(game: &mut Game, keep: usize, moves: &[Seen]) {
-    const CENTRE: [Square; 4] = [Square::D4, Square::E4, Square::D5, Square::E5];
     match moves {
         [
             Seen {

@@ -1,87 +1,70 @@
 //! The chess clock on a virtual table: what its players' lever and the arbiter's button do to two falling times.
 
 use std::fmt;
-use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use shakmaty::{ByColor, Color};
 
 use crate::Millis;
+use crate::clock::control::{Bonus, Period, TimeControl, TimeControlError};
 
-/// A time control as the PGN standard's `TimeControl` tag writes it: `40/5400+30:1800+30`, `300+3`, `300`.
+/// A time control that the clock can count: periods with increments, read and written as all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimeControl {
-    periods: Vec<Period>,
-}
+pub struct ClockControl(TimeControl);
 
-/// One period of a time control.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Period {
-    /// Moves to be completed in it; `None` for all that remain.
-    pub moves: Option<NonZeroU32>,
-    pub base_s: u32,
-    pub increment_s: u32,
-}
-
-impl TimeControl {
+impl ClockControl {
     /// The periods in order; there is at least one.
     pub fn periods(&self) -> &[Period] {
-        &self.periods
+        self.0.periods()
+    }
+
+    pub fn as_time_control(&self) -> &TimeControl {
+        &self.0
     }
 }
 
-impl FromStr for TimeControl {
-    type Err = TimeControlError;
+impl TryFrom<TimeControl> for ClockControl {
+    type Error = UncountedControl;
 
-    fn from_str(text: &str) -> Result<TimeControl, TimeControlError> {
-        let periods = text
-            .split(':')
-            .map(|part| period(part.trim()).ok_or_else(|| TimeControlError(text.to_owned())))
-            .collect::<Result<Vec<_>, _>>()?;
-        // Only the last period may be for all remaining moves: nothing could follow it.
-        let (last, earlier) = periods
-            .split_last()
-            .ok_or_else(|| TimeControlError(text.to_owned()))?;
-        if last.base_s + last.increment_s == 0 || earlier.iter().any(|period| period.base_s == 0) {
-            return Err(TimeControlError(text.to_owned()));
+    fn try_from(control: TimeControl) -> Result<ClockControl, UncountedControl> {
+        let counts = |period: &Period| matches!(period.bonus, Bonus::None | Bonus::Increment(_));
+        if !control.periods().is_empty() && control.periods().iter().all(counts) {
+            Ok(ClockControl(control))
+        } else {
+            Err(UncountedControl(control))
         }
-        Ok(TimeControl { periods })
     }
 }
 
-impl fmt::Display for TimeControl {
+impl FromStr for ClockControl {
+    type Err = ClockControlError;
+
+    fn from_str(text: &str) -> Result<ClockControl, ClockControlError> {
+        Ok(text.parse::<TimeControl>()?.try_into()?)
+    }
+}
+
+impl fmt::Display for ClockControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, period) in self.periods.iter().enumerate() {
-            if i > 0 {
-                f.write_str(":")?;
-            }
-            if let Some(moves) = period.moves {
-                write!(f, "{moves}/")?;
-            }
-            write!(f, "{}", period.base_s)?;
-            if period.increment_s > 0 {
-                write!(f, "+{}", period.increment_s)?;
-            }
-        }
-        Ok(())
+        self.0.fmt(f)
     }
 }
 
-/// A text that is no time control.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimeControlError(String);
+/// A time control with more, or less, than times and increments.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the virtual clock cannot count the time control {0}, only periods with increments, as in 300+3 or 40/5400+30:1800+30"
+)]
+pub struct UncountedControl(TimeControl);
 
-impl fmt::Display for TimeControlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "time control \"{}\" is not understood; write seconds and increment, as in 300+3 or 40/5400+30:1800+30",
-            self.0
-        )
-    }
+/// A text that says nothing to which the clock can be set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClockControlError {
+    #[error(transparent)]
+    NoControl(#[from] TimeControlError),
+    #[error(transparent)]
+    Uncounted(#[from] UncountedControl),
 }
-
-impl std::error::Error for TimeControlError {}
 
 /// A clock with two displays and one lever.
 ///
@@ -92,7 +75,7 @@ impl std::error::Error for TimeControlError {}
 /// Time never runs backwards; a call with an earlier `now` than the last one changes nothing that has been counted.
 #[derive(Debug, Clone)]
 pub struct ChessClock {
-    control: TimeControl,
+    control: ClockControl,
     sides: ByColor<Display>,
     /// Whose time falls; `None` while stopped.
     running: Option<Color>,
@@ -113,10 +96,10 @@ struct Display {
 
 impl ChessClock {
     /// A clock set to `control`, stopped, with White to move.
-    pub fn new(control: TimeControl) -> ChessClock {
-        let first = control.periods[0];
+    pub fn new(control: ClockControl) -> ChessClock {
+        let first = control.periods()[0];
         let display = Display {
-            left_ms: u64::from(first.base_s + first.increment_s) * 1000,
+            left_ms: u64::from(first.seconds + first.bonus.seconds()) * 1000,
             period: 0,
             fallen: false,
             flag_shown: false,
@@ -164,7 +147,8 @@ impl ChessClock {
         self.lever = side.other();
         if self.running.is_some() {
             let display = self.sides.get_mut(side);
-            display.left_ms += u64::from(self.control.periods[display.period].increment_s) * 1000;
+            display.left_ms +=
+                u64::from(self.control.periods()[display.period].bonus.seconds()) * 1000;
             display.flag_shown = false;
             self.running = Some(side.other());
         }
@@ -178,14 +162,14 @@ impl ChessClock {
         let display = self.sides.get_mut(side);
         while elapsed >= display.left_ms {
             elapsed -= display.left_ms;
-            let Some(next) = self.control.periods.get(display.period + 1) else {
+            let Some(next) = self.control.periods().get(display.period + 1) else {
                 display.left_ms = 0;
                 display.fallen = true;
                 self.running = None;
                 return;
             };
             display.period += 1;
-            display.left_ms = u64::from(next.base_s) * 1000;
+            display.left_ms = u64::from(next.seconds) * 1000;
             display.flag_shown = true;
         }
         display.left_ms -= elapsed;
@@ -233,7 +217,7 @@ impl ChessClock {
             minutes: part(seconds / 60 % 60),
             seconds: part(seconds % 60),
             halted: display.fallen,
-            increment: self.control.periods[display.period].increment_s > 0,
+            increment: self.control.periods()[display.period].bonus.seconds() > 0,
             flag_shown: display.flag_shown,
         }
     }
@@ -263,26 +247,8 @@ pub struct SideFace {
     pub flag_shown: bool,
 }
 
-fn period(text: &str) -> Option<Period> {
-    let (moves, time) = match text.split_once('/') {
-        Some((moves, time)) => (Some(moves.parse().ok()?), time),
-        None => (None, text),
-    };
-    let (base, increment) = time.split_once('+').unwrap_or((time, "0"));
-    let base_s: u32 = base.parse().ok()?;
-    let increment_s: u32 = increment.parse().ok()?;
-    (base_s <= MOST_S && increment_s <= MOST_S).then_some(Period {
-        moves,
-        base_s,
-        increment_s,
-    })
-}
-
 /// 9:59:59, the most that the board's clock message can say (protocol sheet 3.5).
 const LONGEST_S: u64 = 9 * 3600 + 59 * 60 + 59;
-
-/// A day; longer controls are taken for a slip of the pen.
-const MOST_S: u32 = 86_400;
 
 #[cfg(test)]
 mod tests {
@@ -297,21 +263,19 @@ mod tests {
     }
 
     #[test]
-    fn controls_are_read_and_written_alike() {
+    fn controls_that_it_cannot_count_are_refused() {
         for text in [
             "300",
             "300+3",
             "40/5400+30:1800+30",
-            "40/7200:20/3600:900+30",
+            "40/7200:20/3600",
             "0+5",
         ] {
-            assert_eq!(text.parse::<TimeControl>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ClockControl>().unwrap().to_string(), text);
         }
-        for text in [
-            "", "+", "5 min", "40/", "0/300", "300+", "-1", "300:", "0", "0:300", "99999999",
-        ] {
-            let error = text.parse::<TimeControl>().unwrap_err();
-            assert!(error.to_string().contains("as in 300+3"), "{text}");
+        for text in ["?", "-", "*180", "5400d5", "40/5400+30:900b5", "5 min"] {
+            let error = text.parse::<ClockControl>().unwrap_err().to_string();
+            assert!(error.contains("40/5400+30:1800+30"), "{error}");
         }
     }
 

@@ -325,15 +325,7 @@ impl Hands {
         to: Square,
         manners: &mut Vec<Manner>,
     ) {
-        let manner = match self.level {
-            Level::Clean => Manner::VictimFirst,
-            _ => self.choose(&[
-                (700, Manner::Overwritten),
-                (200, Manner::VictimFirst),
-                (100, Manner::OwnFirst),
-            ]),
-        };
-        manners.push(manner);
+        let manner = self.capture_manner([700, 200, 100], manners);
         match manner {
             Manner::VictimFirst => {
                 table.lift(to);
@@ -353,6 +345,21 @@ impl Hands {
             }
         }
         table.place(to, piece);
+    }
+
+    /// How a man is taken: shares of over it, it first, one's own man first.
+    fn capture_manner(&mut self, shares: [u64; 3], manners: &mut Vec<Manner>) -> Manner {
+        let [over, victim, own] = shares;
+        let manner = match self.level {
+            Level::Clean => Manner::VictimFirst,
+            _ => self.choose(&[
+                (over, Manner::Overwritten),
+                (victim, Manner::VictimFirst),
+                (own, Manner::OwnFirst),
+            ]),
+        };
+        manners.push(manner);
+        manner
     }
 
     /// En passant: the captured pawn does not stand where the capturing one goes.
@@ -412,15 +419,7 @@ impl Hands {
         manners: &mut Vec<Manner>,
     ) {
         if captures {
-            let manner = match self.level {
-                Level::Clean => Manner::VictimFirst,
-                _ => self.choose(&[
-                    (400, Manner::Overwritten),
-                    (400, Manner::VictimFirst),
-                    (200, Manner::OwnFirst),
-                ]),
-            };
-            manners.push(manner);
+            let manner = self.capture_manner([400, 400, 200], manners);
             match manner {
                 Manner::VictimFirst => {
                     table.lift(to);

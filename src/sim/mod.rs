@@ -22,7 +22,7 @@ pub mod script;
 
 use shakmaty::Color;
 
-use clock::TimeControl;
+use clock::ClockControl;
 use hands::{Hands, Level, LevelError};
 use line::Line;
 use pgn::SimGame;
@@ -31,7 +31,16 @@ use script::{GameTruth, Script};
 
 use crate::Millis;
 use crate::trace::{Event, Header, Line as TraceLine, Trace};
+use crate::wire::Family;
 use crate::wire::dgt::VirtualBoard;
+
+/// Whether there is a virtual board of this family.
+pub fn is_simulated(family: Family) -> bool {
+    match family {
+        Family::Dgt => true,
+        Family::DgtBus | Family::Psb1 | Family::Certabo | Family::Chesslink => false,
+    }
+}
 
 /// A game as its host would have heard it.
 #[derive(Debug, Clone)]
@@ -41,7 +50,7 @@ pub struct Traced {
     /// When the script's time 0 was.
     pub began_ms: Millis,
     /// What the clock was set to; `None` where the board had none.
-    pub control: Option<TimeControl>,
+    pub control: Option<ClockControl>,
     /// What really was played, in the script's time.
     pub games: Vec<GameTruth>,
 }
@@ -53,7 +62,7 @@ impl Traced {
             time_control: self
                 .control
                 .as_ref()
-                .and_then(|control| control.to_string().parse().ok()),
+                .map(|control| control.as_time_control().clone()),
             ..Header::default()
         };
         if let Some(first) = self.games.first() {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use shakmaty::{Color, Piece, Role, Square};
 
-use super::clock::{ChessClock, ClockFace, SideFace, TimeControl};
+use super::clock::{ChessClock, ClockControl, ClockFace, SideFace};
 use super::scan::Scanner;
 use super::script::{Act, GameTruth, Script};
 use crate::Millis;
@@ -16,7 +16,7 @@ pub struct TableOptions {
     /// Black sits with the connector at his left hand, so that the board counts its squares from the other end.
     pub rotated: bool,
     /// The control that the clock is set to; `None` for a table without a clock at the board.
-    pub control: Option<TimeControl>,
+    pub control: Option<ClockControl>,
     /// How long the board takes for a scan: 200 to 250 ms as the boards on the market, or 0 to notice everything at once.
     pub scan_ms: Millis,
     /// How often the board asks the clock; real ones do so two or three times a second (protocol sheet 1).

@@ -3,7 +3,7 @@
 use jadoube::command::Side;
 use jadoube::replay;
 use jadoube::session::Settings;
-use jadoube::trace::Trace;
+use jadoube::trace::{Event as Told, Seconds, Trace};
 use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
 use shakmaty::{Board, Color, Square, san::SanPlus};
 use std::fmt::Write as _;
@@ -138,8 +138,7 @@ impl Case {
         let mut turn = start.as_setup().turn;
         let mut now = 0;
         let line = |text: &mut String, now: u64, bytes: Vec<u8>| {
-            let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            let _ = writeln!(text, "{}.{:03} < {}", now / 1000, now % 1000, hex.join(" "));
+            let _ = writeln!(text, "{} {}", Seconds(now), Told::FromBoard(bytes));
         };
         line(&mut text, now, dump(&board));
         let has_press = self.events.contains(&Event::Press);
@@ -178,9 +177,8 @@ impl Case {
                             };
                             let _ = writeln!(
                                 text,
-                                "{}.{:03} ! {{\"verb\":\"press\",\"args\":{{\"side\":\"{side}\"}}}}",
-                                now / 1000,
-                                now % 1000
+                                "{} ! {{\"verb\":\"press\",\"args\":{{\"side\":\"{side}\"}}}}",
+                                Seconds(now)
                             );
                         }
                     }

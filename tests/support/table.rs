@@ -166,7 +166,7 @@ impl Run {
     }
 
     fn restart(&mut self, settings: &Settings, at: Millis) {
-        let buffered = self.session.buffered().to_vec();
+        let unfinished = self.session.unfinished_frame();
         let skipped = self.session.skipped_bytes();
         let settings = Settings {
             boot: "restarted".into(),
@@ -182,7 +182,7 @@ impl Run {
             })
             .collect();
         self.session = Session::restore(settings, &entries, at);
-        self.session.resume(at, &buffered, skipped);
+        self.session.resume(at, &unfinished, skipped);
     }
 }
 

@@ -3,7 +3,7 @@
 use shakmaty::{Position, Square};
 
 use crate::Millis;
-use crate::sim::clock::TimeControl;
+use crate::sim::clock::ClockControl;
 use crate::sim::hands::{Hands, Level, LevelError, Pace};
 use crate::sim::pgn::{self, PgnError, SimGame};
 use crate::sim::scene::Scene;
@@ -77,7 +77,7 @@ fn built_in(text: &str) -> Result<SimGame, ProgrammeError> {
 }
 
 /// The control of all games, as the clocks take it.
-pub fn control() -> TimeControl {
+pub fn control() -> ClockControl {
     CONTROL.parse().expect("our own control is one")
 }
 

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use tokio::time::{Instant as Deadline, timeout_at};
 
 use super::{Chunk, Port, Settings};
-use crate::wire::dgt::{Command, Decoder, Item, Message};
+use crate::wire::Family;
+use crate::wire::dgt::{Command, Decoder, Item, Message, serial_digits};
 
 /// What answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The board family, as in `# board:` of a trace.
-    pub family: &'static str,
+    pub family: Family,
     /// The board's own number: the long one if it has one, else the short one.
     pub serial: Option<String>,
     /// The short number, which is printed on some boards that also have a long one.
@@ -31,7 +31,7 @@ impl Identity {
 
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.family)?;
+        write!(f, "{}", self.family)?;
         match &self.serial {
             Some(serial) => write!(f, " board {serial}")?,
             None => f.write_str(" board without a serial number")?,
@@ -156,9 +156,14 @@ impl Ear {
             version,
             ..
         } = self;
+        let number = |text: &str| serial_digits(text).map(str::to_owned);
         decoder.push(bytes, |item| match item {
-            Item::Message(Message::SerialNumber(text)) => *short = number(&text).or(short.take()),
-            Item::Message(Message::LongSerialNumber(text)) => *long = number(&text).or(long.take()),
+            Item::Message(Message::SerialNumber(text)) => {
+                *short = number(&text).or(short.take());
+            }
+            Item::Message(Message::LongSerialNumber(text)) => {
+                *long = number(&text).or(long.take());
+            }
             Item::Message(Message::Version { major, minor }) => {
                 *version = Some(format!("{major}.{minor}"));
             }
@@ -176,19 +181,12 @@ impl Ear {
             return None;
         }
         Some(Identity {
-            family: "dgt",
+            family: Family::Dgt,
             serial,
             short_serial: self.short.clone(),
             version: self.version.clone(),
         })
     }
-}
-
-/// A serial number. Old boards append a space and `1.0` (protocol sheet, section 3.2).
-fn number(text: &str) -> Option<String> {
-    let number = text.split_ascii_whitespace().next()?;
-    let digits = number.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| number.to_owned())
 }
 
 #[cfg(test)]

@@ -425,6 +425,15 @@ impl SideTime {
     }
 }
 
+/// The number in the text of a serial number, if it begins with one: 1998 boards append a space and a version (3.2).
+pub fn serial_digits(text: &str) -> Option<&str> {
+    let number = text.split_ascii_whitespace().next()?;
+    number
+        .bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then_some(number)
+}
+
 /// What the board writes where it does not know a value.
 const NOT_TOLD: u8 = 0x7f;
 

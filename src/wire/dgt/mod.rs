@@ -18,7 +18,7 @@ pub use command::{
 pub use decoder::{Decoder, Item, SkipReason, Skipped};
 pub use message::{
     Ack, AckKind, AckOutcome, Battery, BwTime, ClockButton, ClockButtons, ClockMessage, Message,
-    SideTime,
+    SideTime, serial_digits,
 };
 pub use virtual_board::{Identity, Mode, VirtualBoard};
 
