@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::board::OrientationSetting;
 use crate::laws::Side;
+use crate::reading::{self, either};
 
 /// A command as it travels: who asks, until when it holds, and the verb with its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,6 +79,22 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// All of them, as on the wire.
+    pub const NAMES: &[&str] = &[
+        "arm",
+        "press",
+        "takeback",
+        "play",
+        "set_position",
+        "accept_position",
+        "accept_illegal",
+        "result",
+        "resend",
+        "orientation",
+        "ack",
+        "dismiss",
+    ];
+
     /// The word on the wire, the last level of the topic.
     pub fn name(&self) -> &'static str {
         match self {
@@ -265,21 +282,22 @@ pub struct Reply {
 pub enum ParseCommandError {
     #[error("the command is not JSON: {0}")]
     NotJson(String),
-    #[error("unknown verb {0:?}")]
+    #[error("unknown verb {0:?}; {known} is expected", known = either(Verb::NAMES))]
     UnknownVerb(String),
     #[error("bad arguments for {verb}: {error}")]
     BadArguments { verb: String, error: String },
-    #[error("bad command field: {0}")]
+    #[error("bad command: {0}")]
     BadField(String),
 }
 
 impl Command {
     /// Reads a command. `verb` names the verb where the text does not (the last level of the topic).
     pub fn parse(text: &str, verb: Option<&str>) -> Result<Command, ParseCommandError> {
-        let mut value: Value = serde_json::from_str(text)
-            .map_err(|error| ParseCommandError::NotJson(error.to_string()))?;
+        let mut value = reading::json(text).map_err(ParseCommandError::NotJson)?;
         let Some(object) = value.as_object_mut() else {
-            return Err(ParseCommandError::NotJson("not an object".into()));
+            return Err(ParseCommandError::BadField(
+                "an object in braces is expected, as {\"args\": {}}".into(),
+            ));
         };
         if let Some(verb) = verb {
             match object.get("verb").and_then(Value::as_str) {
@@ -293,26 +311,29 @@ impl Command {
         }
         let named = match object.get("verb") {
             Some(Value::String(verb)) => verb.clone(),
-            _ => return Err(ParseCommandError::BadField("verb is missing".into())),
+            Some(other) => {
+                return Err(ParseCommandError::BadField(format!(
+                    "verb is {}; its name in double quotes is expected",
+                    shown(&other.to_string())
+                )));
+            }
+            None => return Err(ParseCommandError::BadField("verb is missing".into())),
         };
+        if !Verb::NAMES.contains(&named.as_str()) {
+            return Err(ParseCommandError::UnknownVerb(shown(&named)));
+        }
         let args = object.remove("args").filter(|args| !args.is_null());
         let args = args.unwrap_or_else(|| Value::Object(Default::default()));
-        let verb: Verb = serde_json::from_value(serde_json::json!({ "verb": named, "args": args }))
-            .map_err(|error| {
-                let error = error.to_string();
-                if error.starts_with("unknown variant") {
-                    ParseCommandError::UnknownVerb(named.clone())
-                } else {
-                    ParseCommandError::BadArguments {
-                        verb: named.clone(),
-                        error,
-                    }
-                }
+        let asked = serde_json::json!({ "verb": named, "args": args });
+        let verb: Verb =
+            reading::read(&asked).map_err(|error| ParseCommandError::BadArguments {
+                verb: named,
+                error: error.to_string(),
             })?;
         // The envelope is read with a verb that cannot fail, so that an error names the field at fault.
         object.insert("verb".into(), Value::from("resend"));
         object.insert("args".into(), Value::Object(Default::default()));
-        let command: Command = serde_json::from_value(value)
+        let command: Command = reading::read(&value)
             .map_err(|error| ParseCommandError::BadField(error.to_string()))?;
         Ok(Command { verb, ..command })
     }
@@ -330,6 +351,21 @@ impl Command {
             verb,
         }
     }
+}
+
+impl Arm {
+    /// Reads a pairing.
+    pub fn parse(text: &str) -> Result<Arm, String> {
+        let value = reading::json(text).map_err(|error| {
+            format!("not JSON, as {{\"white\": \"Name\", \"black\": \"Name\"}} is: {error}")
+        })?;
+        reading::read(&value).map_err(|error| error.to_string())
+    }
+}
+
+/// The beginning of what came from outside.
+fn shown(text: &str) -> String {
+    text.chars().take(60).collect()
 }
 
 /// The schema of a command as it comes over MQTT: the topic names the verb, and a verb may do without arguments.
@@ -472,9 +508,13 @@ mod tests {
         for (text, what) in [
             (r#"{"white":5}"#, "a player, as \"Name\""),
             (r#"{"round":[1]}"#, "text or a whole number"),
-            (r#"{"white":{"elo":"high"}}"#, "u32"),
+            (
+                r#"{"white":{"elo":"high"}}"#,
+                "white.elo is \"high\"; a whole number from",
+            ),
+            ("Anna", "not JSON, as"),
         ] {
-            let error = serde_json::from_str::<Arm>(text).unwrap_err().to_string();
+            let error = Arm::parse(text).unwrap_err();
             assert!(error.contains(what), "{error}");
         }
     }
@@ -490,19 +530,108 @@ mod tests {
     }
 
     #[test]
+    fn refusals_are_in_the_words_of_who_wrote() {
+        let keys = [
+            "side",
+            "white_ms",
+            "keep_plies",
+            "move",
+            "ply",
+            "fen",
+            "turn",
+            "uci",
+            "result",
+            "reason",
+            "orientation",
+            "alert",
+            "white",
+            "round",
+            "supervised",
+            "adopt",
+            "x",
+            "white_name",
+        ];
+        let values = [
+            "5",
+            "-1",
+            "1.5",
+            "1e300",
+            "99999999999999999999",
+            "true",
+            "null",
+            "\"x\"",
+            "[]",
+            "[3]",
+            "{}",
+            "{\"name\":5}",
+            "{\"elo\":-1}",
+        ];
+        let of_keys = keys.iter().flat_map(|key| {
+            let text = move |value: &&str| format!("{{\"args\":{{\"{key}\":{value}}}}}");
+            values.iter().map(text).collect::<Vec<_>>()
+        });
+        let of_args = values.iter().map(|value| format!("{{\"args\":{value}}}"));
+        let of_fields = [
+            "id",
+            "by",
+            "issued",
+            "expires",
+            "table",
+            "expect_rev",
+            "reply_to",
+        ]
+        .iter()
+        .flat_map(|key| {
+            let text = move |value: &&str| format!("{{\"{key}\":{value}}}");
+            values.iter().map(text).collect::<Vec<_>>()
+        });
+        let texts: Vec<String> = of_keys.chain(of_args).chain(of_fields).collect();
+        let ours = [
+            "u32",
+            "u64",
+            "i64",
+            "f64",
+            "struct",
+            "variant",
+            "enum ",
+            "field",
+            "invalid",
+            "sequence",
+            "map",
+            "expected a",
+            "boolean",
+            "string",
+        ];
+        for verb in Verb::NAMES {
+            for text in &texts {
+                let Err(error) = Command::parse(text, Some(verb)) else {
+                    continue;
+                };
+                let error = error.to_string();
+                println!("{verb} {text}: {error}");
+                let jargon = ours.iter().find(|word| error.contains(*word));
+                assert_eq!(jargon, None, "{verb} {text}: {error}");
+            }
+        }
+    }
+
+    #[test]
     fn verbs_are_called_as_on_the_wire() {
-        for verb in [
-            "arm",
-            "takeback",
-            "accept_position",
-            "accept_illegal",
-            "resend",
-        ] {
-            let command = Command::parse("{}", Some(verb)).unwrap();
+        for verb in Verb::NAMES {
+            let args = match *verb {
+                "press" => r#"{"args":{"side":"white"}}"#,
+                "play" => r#"{"args":{"move":"e4"}}"#,
+                "set_position" => r#"{"args":{"fen":""}}"#,
+                "result" => r#"{"args":{"result":"*"}}"#,
+                "orientation" => r#"{"args":{"orientation":"auto"}}"#,
+                "ack" | "dismiss" => r#"{"args":{"alert":"a1"}}"#,
+                _ => "{}",
+            };
+            let command = Command::parse(args, Some(verb)).unwrap();
             let written = serde_json::to_value(&command.verb).unwrap();
             assert_eq!(
                 (command.verb.name(), &written["verb"]),
-                (verb, &Value::from(verb))
+                (*verb, &Value::from(*verb))
             );
         }
     }

@@ -19,6 +19,7 @@ use crate::Millis;
 use crate::board::OrientationSetting;
 use crate::clock::control::TimeControl;
 use crate::laws::ruleset::{Rules, Ruleset, Variant};
+use crate::reading::in_words;
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings};
 use crate::trace::{Arming, ClockSide};
@@ -168,8 +169,8 @@ impl Config {
     /// Reads the text of a file that lies in `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Config, ConfigError> {
         let file: File = toml::from_str(text).map_err(|error| {
-            let what = error.message().replace('\n', " ");
-            let advice = advice_for(&what);
+            let advice = advice_for(error.message());
+            let what = in_words(error.message());
             let place = error.span().map(|span| span.start);
             let error = ConfigError::new(what, advice);
             match place {
@@ -771,6 +772,10 @@ fn advice_for(what: &str) -> &'static str {
         "Give the table its number or name, which the topics carry: name = \"12\"."
     } else if what.contains("expected a string") || what.contains("expected path string") {
         "Put the value into quotes."
+    } else if what.contains("wanted string") {
+        "The words that may stand here are in the example jadoube.toml."
+    } else if what.contains("duplicate key") {
+        "Keep one of the two lines."
     } else if what.contains("no TLS yet") {
         "Use mqtt:// to a broker on this machine or in a network of your own, and let that one bridge on with TLS."
     } else if what.contains("must not hold a user") {
@@ -1056,8 +1061,12 @@ mod tests {
         // The reader's own complaint lists the keys of each section.
         for section in ["", "[mqtt]\n", "[defaults]\n", "[[table]]\nname = \"1\"\n"] {
             let error = parse(&format!("{section}no_such_key = 1")).unwrap_err();
-            let (_, keys) = error.what.split_once("expected one of ").unwrap();
-            for key in keys.split(", ").map(|key| key.trim_matches('`')) {
+            let keys = error
+                .what
+                .strip_prefix("unknown key \"no_such_key\"; ")
+                .and_then(|rest| rest.strip_suffix(" is expected"))
+                .unwrap();
+            for key in keys.split(", ").flat_map(|keys| keys.split(" or ")) {
                 let stands = EXAMPLE.lines().any(|line| {
                     let line = line.trim_start_matches('#');
                     line.starts_with(&format!("{key} = ")) || line.contains(&format!("[{key}]"))
@@ -1080,7 +1089,7 @@ mod tests {
             (
                 "evnt = \"x\"",
                 (1, 1),
-                "unknown field `evnt`, expected one of `event`",
+                "unknown key \"evnt\"; event, node",
                 "Correct the name",
             ),
             ("event = x", (1, 9), "", "Correct this line"),
@@ -1088,7 +1097,7 @@ mod tests {
             (
                 "[mqtt]\npassword = \"x\"",
                 (2, 1),
-                "unknown field `password`",
+                "unknown key \"password\"",
                 "password_file = ",
             ),
             (
@@ -1142,7 +1151,7 @@ mod tests {
             (
                 "[defaults]\norientation = \"left\"",
                 (2, 15),
-                "unknown variant `left`",
+                "\"left\" is given, but",
                 "Correct this line",
             ),
             (
@@ -1178,25 +1187,25 @@ mod tests {
             (
                 "[defaults]\nsupervised = \"yes\"",
                 (2, 14),
-                "expected a boolean",
+                "true or false is expected",
                 "Correct this line",
             ),
             (
                 "[defaults]\nserial = \"1\"",
                 (2, 1),
-                "unknown field `serial`",
+                "unknown key \"serial\"",
                 "Correct the name",
             ),
             (
                 "[[table]]\nname = 12",
                 (2, 8),
-                "expected a string",
+                "text in double quotes is expected",
                 "quotes",
             ),
             (
                 "[[table]]\nname = \"1\"\nserial = 30001",
                 (3, 10),
-                "expected a string",
+                "text in double quotes is expected",
                 "quotes",
             ),
             (
@@ -1214,7 +1223,7 @@ mod tests {
             (
                 "[[table]]\nport = \"auto\"",
                 (1, 1),
-                "missing field `name`",
+                "name is missing",
                 "number or name",
             ),
             (

@@ -11,6 +11,7 @@
 //! * [`laws`] judges positions: is it legal, why not, has it ended. It holds no state and sees no sensor.
 //! * [`clock`] turns clock readings into the state of the clock. It knows no board.
 //! * [`command`] is what people may ask for, and on what terms a game is armed.
+//! * [`reading`] reads what they have written, and says in their words what is wrong with it.
 //! * [`game`] keeps the record as it grows, and writes it as PGN. It sees no sensor and no topic.
 //! * [`publish`] holds the payloads that others read, and their topics. It knows no broker.
 //! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
@@ -37,6 +38,8 @@ pub mod laws;
 pub mod clock;
 
 pub mod command;
+
+pub mod reading;
 
 pub mod game;
 

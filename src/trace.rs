@@ -33,6 +33,7 @@ use crate::Millis;
 use crate::board::OrientationSetting;
 use crate::clock::control::TimeControl;
 use crate::laws::ruleset::{Ruleset, Variant};
+use crate::reading::not_json;
 use crate::wire::Family;
 
 /// The version of the format that is read and written.
@@ -627,7 +628,7 @@ fn command(text: &str) -> Result<&str, Fault> {
     if text.is_empty() {
         return Err(Fault::NoCommand);
     }
-    let bad = |error: serde_json::Error| Fault::BadCommand(error.to_string());
+    let bad = |error: serde_json::Error| Fault::BadCommand(not_json(&error));
     let mut values =
         serde_json::Deserializer::from_str(text).into_iter::<serde_json::Map<String, _>>();
     let _: serde_json::Map<String, serde_json::Value> =

@@ -634,6 +634,86 @@ async fn what_others_leave_under_our_topics_is_put_right() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_retained_topic_is_put_right_after_somebody_wrote_or_emptied_it() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let Connection { mqtt, .. } = start(broker.port);
+    let of = || "12".to_owned();
+    let topics = [
+        Topic::Info,
+        Topic::BoardStatus { table: of() },
+        Topic::Position { table: of() },
+        Topic::Clock { table: of() },
+        Topic::Game { table: of() },
+        Topic::Pgn { table: of() },
+    ];
+    let paths = topics
+        .each_ref()
+        .map(|topic| format!("jadoube/v1/open/{}", topic.path("pi07")));
+    for topic in &topics {
+        let body = Body::Text("ours".to_owned());
+        let topic = topic.clone();
+        publish(&mqtt, Publication { topic, body });
+    }
+    until_sent(&mqtt).await;
+    let other = Reader::subscribe(broker.port, "jadoube/v1/open/#").await;
+    for lie in ["lies", ""] {
+        for path in &paths {
+            other.publish(path, lie, true);
+        }
+        let is_right = |all: &Vec<Read>| {
+            paths.iter().all(|path| {
+                let mut texts = all.iter().filter(|read| read.topic == *path);
+                let told = texts.clone().any(|read| read.text == lie);
+                told && texts
+                    .next_back()
+                    .is_some_and(|read| read.text == "ours")
+            })
+        };
+        other.until("all put right", is_right).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_daemon_is_not_answered_and_what_it_leaves_is_put_right() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let start = |id: &str| {
+        start_with(Settings {
+            client_id: Some(id.to_owned()),
+            boot: id.to_owned(),
+            ..settings(broker.port)
+        })
+    };
+    let ours = start("ours");
+    publish(&ours.mqtt, game("\"ours\""));
+    until_sent(&ours.mqtt).await;
+    let reader = Reader::subscribe(broker.port, &format!("{EDGE}/#")).await;
+    let record = format!("{EDGE}/board/12/game");
+    let twin = start("twin");
+    until(&ours.mqtt, "the twin", |status| status.has_twin).await;
+    for number in 0..5 {
+        publish(&twin.mqtt, game(&format!("\"twin {number}\"")));
+        until_sent(&twin.mqtt).await;
+    }
+    reader
+        .until("the twin's", |all| last_contains(all, &record, "twin 4"))
+        .await;
+    twin.mqtt.shutdown(Duration::from_secs(5)).await;
+    reader
+        .until("what stands when it has gone", |all| {
+            last_contains(all, &record, "ours")
+                && last_contains(all, &format!("{EDGE}/status"), "online")
+        })
+        .await;
+    let texts = reader.texts(&record);
+    let answers = texts.iter().filter(|text| text.contains("ours")).count();
+    assert_eq!(answers, 2, "the retained one, and the last: {texts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_daemon_as_the_same_node_is_found_out() {
     let Some(mut broker) = Mosquitto::start() else {
         return;

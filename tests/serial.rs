@@ -120,7 +120,7 @@ async fn a_device_of_unknown_make_is_left_alone() {
     assert_eq!(gps.all_heard(), b"");
     // Opening sets the speed; the GPS still has its own.
     assert_eq!(gps.slave.baud_rate().unwrap(), Stranger::BAUD);
-    let seen = survey(&machine.roots(), &quick(), &[]).await;
+    let seen = survey(&machine.roots(), &quick(), &[], &[]).await;
     assert!(matches!(seen[0].answer, Answer::Foreign));
     assert_eq!(gps.slave.baud_rate().unwrap(), Stranger::BAUD);
 }
@@ -288,7 +288,7 @@ async fn a_busy_port_is_named_with_its_holder_and_taken_when_free() {
         assert!(reason.contains(&format!("is in use by {who}")), "{reason}");
         assert!(advice.contains(&format!("Close {who}")), "{advice}");
     }
-    let seen = survey(&machine.roots(), &quick(), &[]).await;
+    let seen = survey(&machine.roots(), &quick(), &[], &[]).await;
     assert!(
         matches!(
             &seen[0].answer,
@@ -555,7 +555,7 @@ async fn all_devices_are_surveyed() {
     machine.stand("ttyACM1", DGT, Stranger::new(""));
     machine.stand("ttyUSB0", FTDI, Stranger::new("hello"));
     machine.stand("ttyUSB1", GPS, Stranger::new(""));
-    let seen = survey(&machine.roots(), &quick(), &[]).await;
+    let seen = survey(&machine.roots(), &quick(), &[], &[]).await;
     let names: Vec<_> = seen.iter().map(|s| s.device.name.as_str()).collect();
     assert_eq!(names, ["ttyACM0", "ttyACM1", "ttyUSB0", "ttyUSB1"]);
     assert!(
@@ -571,7 +571,7 @@ async fn all_devices_are_surveyed() {
     // What is named is asked, listed or not.
     let other = Pty::new();
     let named = [machine.dev("ttyUSB1"), other.node(), machine.dev("nowhere")];
-    let seen = survey(&machine.roots(), &quick(), &named).await;
+    let seen = survey(&machine.roots(), &quick(), &named, &[]).await;
     assert_eq!(seen.len(), 6);
     for (place, says) in [
         (3, "nothing answers"),

@@ -235,12 +235,16 @@ fn what_cannot_be_played_is_told() {
     assert_eq!(code, 1);
     assert_eq!(
         text,
-        "jadoube: games.pgn: game 2 of the PGN: 1. e5 cannot be played\n"
+        "jadoube: games.pgn: game 2 of the PGN: 1. e5 cannot be played\n\
+         Correct the move (in English letters: K Q R B N), or take the game out.\n"
     );
 
     let (code, text) = refused("", &[]);
     assert_eq!(code, 1);
-    assert_eq!(text, "jadoube: games.pgn: there is no game in it\n");
+    assert_eq!(
+        text.lines().next(),
+        Some("jadoube: games.pgn: there is no game in it")
+    );
 
     for (arguments, expected, part) in [
         (["--hands", "blitz"], 2, "blitz hands cannot be played yet"),

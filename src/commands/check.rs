@@ -1,5 +1,6 @@
 //! `jadoube check`: would `run` work with this configuration?
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,10 @@ use tokio::time::timeout;
 use super::ports::is_jadoube;
 use super::{DEFAULT_CONFIG, Failure, print_line};
 use crate::config::{self, BrokerUrl, Config, Mqtt, Table, read_password};
+use crate::daemon::desk::{self, Held};
 use crate::daemon::files::try_folder;
 use crate::daemon::node::{self, StartError};
-use crate::daemon::serial::{
-    Answer, Device, Holder, Identity, Refusal, Roots, Settings, Surveyed, survey,
-};
+use crate::daemon::serial::{Answer, Device, Identity, Refusal, Roots, Settings, Surveyed, survey};
 use crate::laws::ruleset::Variant;
 
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,11 @@ pub fn run(args: Args) -> Result<(), Failure> {
             _ => None,
         });
     let named: Vec<PathBuf> = named.collect();
-    let seen = runtime.block_on(survey(&Roots::default(), &Settings::default(), &named));
+    let seen = runtime.block_on(async {
+        let daemons = desk::ask().await;
+        survey(&Roots::default(), &Settings::default(), &named, &daemons).await
+    });
+    let seen = Seen::new(&seen);
     for table in &config.tables {
         let what = format!("table {}", table.name);
         report.add(&what, board(table, &config.tables, &seen))?;
@@ -233,23 +237,58 @@ async fn broker(url: &BrokerUrl) -> Finding {
     }
 }
 
+/// What answered, in the order in which thousands of tables ask for it.
+struct Seen<'a> {
+    all: &'a [Surveyed],
+    by_node: HashMap<PathBuf, &'a Surveyed>,
+    /// A daemon at work has its boards open, and they cannot be asked past it.
+    daemon: Option<String>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(all: &'a [Surveyed]) -> Seen<'a> {
+        let daemon = all.iter().find_map(|surveyed| match &surveyed.answer {
+            Answer::Busy {
+                holder: Some(holder),
+                ..
+            } if is_jadoube(&Some(holder.clone())) => Some(holder.to_string()),
+            Answer::Served { by, .. } => Some(by.clone()),
+            _ => None,
+        });
+        Seen {
+            all,
+            by_node: all
+                .iter()
+                .map(|surveyed| (surveyed.device.node(), surveyed))
+                .collect(),
+            daemon,
+        }
+    }
+}
+
 /// Whether a table's board is there, going by what answered.
-fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
+fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
     let boards = || {
-        seen.iter().filter_map(|surveyed| match &surveyed.answer {
-            Answer::Board(identity) => Some((&surveyed.device, identity)),
+        seen.all
+            .iter()
+            .filter_map(|surveyed| match &surveyed.answer {
+                Answer::Board(identity) => Some((&surveyed.device, identity)),
+                _ => None,
+            })
+    };
+    let serving = |is_it: &dyn Fn(&Held) -> bool| {
+        seen.all.iter().find_map(|surveyed| match &surveyed.answer {
+            Answer::Served {
+                by,
+                held: Some(held),
+            } if is_it(held) => Some(told(held, by)),
             _ => None,
         })
     };
-    // A daemon at work has its boards open, and they cannot be asked past it.
-    let daemon = seen.iter().find_map(|surveyed| match &surveyed.answer {
-        Answer::Busy { holder, .. } if is_jadoube(holder) => holder.as_ref(),
-        _ => None,
-    });
     match &table.device {
         config::Device::Port(path) => {
             let node = path.canonicalize().unwrap_or_else(|_| path.clone());
-            let Some(surveyed) = seen.iter().find(|surveyed| surveyed.device.is_at(&node)) else {
+            let Some(surveyed) = seen.by_node.get(&node) else {
                 return fail(
                     format!("{} is not there", path.display()),
                     "Plug the board in.",
@@ -273,6 +312,14 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
                     "{} is in use by the running {holder}",
                     path.display()
                 )),
+                Answer::Served {
+                    by,
+                    held: Some(held),
+                } => told(held, by),
+                Answer::Served { by, held: None } => Finding::Untried(format!(
+                    "{} is in use by the running {by}, which is finding out what it is",
+                    path.display()
+                )),
                 Answer::Busy { refusal, .. } | Answer::Refused(refusal) => {
                     Finding::Fail(refusal.clone())
                 }
@@ -288,7 +335,8 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
             {
                 return Finding::Ok(format!("{identity}, on {}", device.path.display()));
             }
-            absent(format!("board {serial} is not connected"), daemon, seen)
+            serving(&|held| held.answers_to(serial))
+                .unwrap_or_else(|| absent(format!("board {serial} is not connected"), seen))
         }
         config::Device::Auto => {
             let named = |device: &Device, identity: &Identity| {
@@ -313,18 +361,31 @@ fn board(table: &Table, tables: &[Table], seen: &[Surveyed]) -> Finding {
                 Some((device, identity)) => {
                     Finding::Ok(format!("{identity}, on {}", device.path.display()))
                 }
-                None => absent("no board is left for it".to_owned(), daemon, seen),
+                None => serving(&|held| held.table == table.name.as_str())
+                    .unwrap_or_else(|| absent("no board is left for it".to_owned(), seen)),
             }
         }
     }
 }
 
+/// A board as the daemon that has it open sees it.
+fn told(held: &Held, by: &str) -> Finding {
+    let told = format!("{held}, on {}: in use by the running {by}", held.port);
+    match held.status.as_deref() {
+        Some("ok") | None => Finding::Ok(told),
+        Some(_) => fail(
+            told,
+            "Switch the board on and check its cable; see the log of that jadoube.",
+        ),
+    }
+}
+
 /// A board that did not answer, and the likeliest cause.
-fn absent(missing: String, daemon: Option<&Holder>, seen: &[Surveyed]) -> Finding {
-    if let Some(holder) = daemon {
+fn absent(missing: String, seen: &Seen) -> Finding {
+    if let Some(holder) = &seen.daemon {
         return Finding::Untried(format!("{missing}, unless the running {holder} has it"));
     }
-    let refused = seen.iter().find_map(|surveyed| match &surveyed.answer {
+    let refused = seen.all.iter().find_map(|surveyed| match &surveyed.answer {
         Answer::Refused(refusal) | Answer::Busy { refusal, .. } => Some(refusal),
         _ => None,
     });
@@ -343,7 +404,7 @@ mod tests {
 
     use super::*;
 
-    use crate::daemon::serial::Usb;
+    use crate::daemon::serial::{Holder, Usb};
 
     fn config(tables: &str) -> Config {
         Config::parse(tables, Path::new("/nowhere")).unwrap()
@@ -392,7 +453,8 @@ mod tests {
 
     fn findings(tables: &str, seen: &[Surveyed]) -> Vec<String> {
         let config = config(tables);
-        let say = |table| match board(table, &config.tables, seen) {
+        let seen = Seen::new(seen);
+        let say = |table| match board(table, &config.tables, &seen) {
             Finding::Ok(how) => format!("ok {how}"),
             Finding::Untried(why) => format!("- {why}"),
             Finding::Fail(refusal) => format!("FAIL {}", refusal.reason),

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout, timeout_at};
 
 use super::simulate::{Serving, VirtualPort};
-use super::{Failure, print_line};
+use super::{Failure, games, print_line};
 use crate::Millis;
 use crate::config::{Config, Device, Name, Table};
 use crate::daemon::mqtt::{self, Connection, Link};
@@ -84,11 +84,11 @@ fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
         None => failure,
     };
     let choice = match &args.pgn {
-        Some(path) => fs::read(path)
-            .map_err(Failure::failed)
-            .and_then(|text| programme::read_games(&text).map_err(refused))
-            .map(Choice::Games)
-            .map_err(told)?,
+        Some(path) => games::load(path)
+            .and_then(|games| {
+                programme::from_the_array(games).map_err(|error| told(refused(error)))
+            })
+            .map(Choice::Games)?,
         None => Choice::BuiltIn {
             rounds: if args.once { 1 } else { ROUNDS },
         },
@@ -96,6 +96,9 @@ fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
     let speed = args.speed.unwrap_or(1.0);
     programme::programme(&choice, args.boards.into(), speed).map_err(|error| told(refused(error)))
 }
+
+/// Where something of our own has failed.
+const LOOK_CLOSER: &str = "Try again with JADOUBE_LOG=info, and report what it says.";
 
 fn refused(error: ProgrammeError) -> Failure {
     let advice = match &error {
@@ -183,11 +186,11 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
             () = either(&mut interrupt, &mut terminate) => break true,
             ended = &mut node => {
                 ended??;
-                return Err(Failure::failed("the node ended by itself"));
+                return Err(Failure::failed("the node ended by itself").advise(LOOK_CLOSER));
             }
             message = incoming.recv() => {
                 let Some(message) = message else {
-                    return Err(Failure::failed("the connection to the embedded broker ended"));
+                    return Err(Failure::failed("the connection to the embedded broker ended").advise(LOOK_CLOSER));
                 };
                 let now = millis(epoch.elapsed());
                 let Some(below) = reader.below(&message.topic) else { continue };

@@ -16,6 +16,7 @@ use crate::wire::Family;
 pub mod check;
 #[cfg(feature = "demo")]
 pub mod demo;
+mod games;
 pub mod ports;
 pub mod record;
 pub mod replay;
@@ -51,7 +52,7 @@ pub enum Command {
     Record(record::Args),
     /// Run recorded traces through the pipeline and print what it makes of them
     Replay(replay::Args),
-    /// List the serial devices, and what answers on them
+    /// List the serial devices, and what answers on them; of those in use a running daemon is asked
     Ports(ports::Args),
     /// Try the configuration: broker, ports, files
     Check(check::Args),
@@ -204,14 +205,35 @@ impl Failure {
 
     fn new(code: u8, error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         let error = error.into();
-        let advice = error
-            .downcast_ref::<ConfigError>()
-            .map(|error| error.advice().to_owned());
+        let advice = if let Some(error) = error.downcast_ref::<ConfigError>() {
+            Some(error.advice().to_owned())
+        } else {
+            let error = error.downcast_ref::<io::Error>();
+            error.map(|error| advice_for(error.kind()).to_owned())
+        };
         Failure(Box::new(Kind::Error {
             code,
             error,
             advice,
         }))
+    }
+}
+
+/// What to do about an error of the system, where nothing better is known of what was being done.
+fn advice_for(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::NotFound => "Correct the name, or put there what it names.",
+        io::ErrorKind::PermissionDenied => {
+            "Give this user the right to it (ls -l shows who has it), or name another."
+        }
+        io::ErrorKind::IsADirectory => "Name a file, not a folder.",
+        io::ErrorKind::NotADirectory => "Correct the name: a part of it is a file, not a folder.",
+        io::ErrorKind::AlreadyExists => "Name another, or take away what is there.",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Make room on the disk (df shows which is full)."
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "Name a place that can be written.",
+        _ => "Try again; if it stays so, the kernel's messages may say why (dmesg).",
     }
 }
 

@@ -1,6 +1,7 @@
 //! `jadoube ports`: the serial devices, and what answers on them.
 
 use super::{Failure, print_line};
+use crate::daemon::desk;
 use crate::daemon::serial::{Answer, Holder, Roots, Settings, Surveyed, survey};
 
 #[derive(Debug, clap::Args)]
@@ -19,17 +20,23 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let devices = runtime.block_on(survey(&Roots::default(), &Settings::default(), &[]));
-    if devices.is_empty() {
+    let lines = runtime.block_on(list(&Roots::default(), &Settings::default()));
+    if lines.is_empty() {
         tracing::info!("no serial device is plugged in");
     }
-    for line in lines(&devices) {
+    for line in lines {
         print_line(line)?;
     }
     Ok(())
 }
 
-/// The running daemon, if that is who has a port. It knows the board, so that is no fault.
+/// What is printed; nothing where there is no device.
+pub async fn list(roots: &Roots, settings: &Settings) -> Vec<String> {
+    let daemons = desk::ask().await;
+    lines(&survey(roots, settings, &[], &daemons).await)
+}
+
+/// One of our own programs, if that is who has a port: a recording, or a daemon that does not answer.
 pub(super) fn is_jadoube(holder: &Option<Holder>) -> bool {
     holder
         .as_ref()
@@ -56,6 +63,13 @@ fn lines(devices: &[Surveyed]) -> Vec<String> {
                     ..
                 } if is_jadoube(&Some(holder.clone())) => {
                     format!("in use by the running {holder}")
+                }
+                Answer::Served {
+                    by,
+                    held: Some(held),
+                } => format!("{held}: in use by the running {by}"),
+                Answer::Served { by, held: None } => {
+                    format!("in use by the running {by}, which is finding out what it is")
                 }
                 Answer::Busy { refusal, .. }
                 | Answer::Stranger(refusal)
@@ -91,6 +105,7 @@ fn lines(devices: &[Surveyed]) -> Vec<String> {
 mod tests {
     use super::*;
 
+    use crate::daemon::desk::Held;
     use crate::daemon::serial::{Device, Identity, Refusal, Usb};
 
     #[test]
@@ -124,6 +139,18 @@ mod tests {
             short_serial: None,
             version: Some("3.10".into()),
         };
+        let held = Held {
+            table: "12".into(),
+            status: Some("silent".into()),
+            family: Some("dgt".into()),
+            serial: Some("3000147740".into()),
+            firmware: Some("3.10".into()),
+            ..Held::default()
+        };
+        let served = |held: Option<Held>| Answer::Served {
+            by: "jadoube (pid 12, node pi07)".into(),
+            held: held.map(Box::new),
+        };
         let lines = lines(&[
             device(
                 "ttyACM0",
@@ -134,6 +161,8 @@ mod tests {
             device("ttyS0", None, Answer::Foreign),
             device("ttyUSB0", Some(("0403:6001", "FT232R")), busy("jadoube")),
             device("ttyUSB1", Some(("0403:6001", "FT232R")), busy("minicom")),
+            device("ttyUSB2", Some(("0403:6001", "FT232R")), served(None)),
+            device("ttyUSB3", Some(("0403:6001", "FT232R")), served(Some(held))),
         ]);
         assert_eq!(
             lines,
@@ -144,6 +173,8 @@ mod tests {
                 "/dev/ttyS0    -          -            not asked: not on USB",
                 "/dev/ttyUSB0  0403:6001  FT232R       in use by the running jadoube (pid 12)",
                 "/dev/ttyUSB1  0403:6001  FT232R       /dev/x is in use. Close it.",
+                "/dev/ttyUSB2  0403:6001  FT232R       in use by the running jadoube (pid 12, node pi07), which is finding out what it is",
+                "/dev/ttyUSB3  0403:6001  FT232R       dgt board 3000147740, firmware 3.10, table 12, silent: in use by the running jadoube (pid 12, node pi07)",
             ]
         );
     }

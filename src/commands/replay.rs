@@ -49,7 +49,11 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let mut first = true;
     for path in &args.traces {
         let replayed = load(path).and_then(|trace| {
-            let mut settings = replay::settings(&trace, place.settings.clone())?;
+            let mut settings =
+                replay::settings(&trace, place.settings.clone()).map_err(|error| {
+                    Failure::failed(error)
+                        .advise("Mend the head of the trace: its lines that begin with #.")
+                })?;
             settings.stages = args.stages;
             Ok(replay::replay(&trace, settings))
         });
@@ -131,8 +135,7 @@ fn load(path: &Path) -> Result<Trace, Failure> {
     } else {
         fs::read(path)
     };
-    let bytes =
-        bytes.map_err(|error| Failure::failed(error).advise("Name a trace that can be read."))?;
+    let bytes = bytes?;
     Trace::from_bytes(&bytes).map_err(|error| {
         Failure::failed(error)
             .advise("Mend that line, or record the trace anew with jadoube record.")

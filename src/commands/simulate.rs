@@ -12,12 +12,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_serial::SerialStream;
 
-use super::{Failure, print_line};
+use super::{Failure, games, print_line};
 use crate::Millis;
 use crate::sim::clock::ClockControl;
 use crate::sim::hands::{self, Level, Pace};
 use crate::sim::line::{BAUD, Line};
-use crate::sim::pgn::{self, SimGame};
+use crate::sim::pgn::SimGame;
 use crate::sim::player::{Player, TableOptions};
 use crate::sim::scene::Scene;
 use crate::wire::Family;
@@ -278,7 +278,7 @@ impl Drop for Link {
 /// The table that the arguments describe.
 fn player(args: &Args) -> Result<Player, Failure> {
     super::check_simulated(args.board)?;
-    let games = games(&args.pgn)?;
+    let games = games::load(&args.pgn)?;
     let control = args
         .time_control
         .clone()
@@ -315,15 +315,6 @@ fn player(args: &Args) -> Result<Player, Failure> {
         ..TableOptions::default()
     };
     Ok(Player::new(0, script, board, &options))
-}
-
-fn games(path: &Path) -> Result<Vec<SimGame>, Failure> {
-    let name = path.display().to_string();
-    let text = fs::read(path).map_err(|error| Failure::failed(error).context(name.clone()))?;
-    pgn::read(&text)
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::failed(error).context(name))
 }
 
 /// Games that do not end on the board end with the kings in the centre, as far as the result is known.

@@ -1,6 +1,7 @@
 //! All input and output of `run`: the serial ports, the broker, the files, and the loop that ties them together. Rules live elsewhere.
 
 pub mod backoff;
+pub mod desk;
 pub mod files;
 mod hush;
 mod inbox;

@@ -245,6 +245,9 @@ pub fn connect(
         status_topic: settings
             .is_node
             .then(|| format!("{prefix}edge/{}/status", settings.node)),
+        info_topic: settings
+            .is_node
+            .then(|| format!("{prefix}edge/{}/info", settings.node)),
         alert_prefix: settings
             .is_node
             .then(|| format!("{prefix}edge/{}/board/", settings.node)),
@@ -272,6 +275,7 @@ pub fn connect(
         subscribing: VecDeque::new(),
         to_mend: BTreeSet::new(),
         is_mending: false,
+        twin_is_up: false,
         hush: Hush::default(),
         was_connected: false,
         is_back: false,
@@ -397,6 +401,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const MOST_WAIT: Duration = Duration::from_secs(30);
 /// Between two rounds of saying again what others have overwritten.
 const MEND_WAIT: Duration = Duration::from_secs(5);
+/// What a board's topics hold besides its alerts: the record, and what is only of the moment or follows from it.
+const GAME: &str = "game";
+const STATES: [&str; 4] = ["status", "position", "clock", "pgn"];
 /// Filters in one packet.
 const FILTERS: usize = 200;
 const MOST_SUBSCRIBES: usize = 8;
@@ -426,6 +433,7 @@ struct Driver {
     settings: Settings,
     prefix: String,
     status_topic: Option<String>,
+    info_topic: Option<String>,
     alert_prefix: Option<String>,
     outbox: Box<dyn Outbox + Send>,
     client: AsyncClient,
@@ -462,6 +470,8 @@ struct Driver {
     to_mend: BTreeSet<String>,
     /// Whether some were said again a moment ago, so that further ones wait.
     is_mending: bool,
+    /// Another daemon is this node, as far as we know: what it says is not put right.
+    twin_is_up: bool,
     hush: Hush,
     /// There was a connection before, and before this one.
     was_connected: bool,
@@ -810,13 +820,12 @@ impl Driver {
         // want to know what somebody else leaves at the broker in our name.
         let own = boards
             .flat_map(|boards| {
-                let of = |of: &str| format!("{boards}+/{of}");
-                [
-                    (of("game"), false),
-                    (of("alert/#"), true),
-                    (of("status"), true),
-                ]
+                let of = move |of: &str| format!("{boards}+/{of}");
+                let records = [(of(GAME), false), (of("alert/#"), true)];
+                let states = STATES.iter().map(move |state| (of(state), true));
+                records.into_iter().chain(states)
             })
+            .chain(self.info_topic.clone().map(|topic| (topic, true)))
             // Here what was kept must differ from what is said just now, or twins could not be told from earlier runs.
             .chain(self.status_topic.clone().map(|topic| (topic, false)))
             .map(|(path, preserve_retain)| own(path, preserve_retain));
@@ -906,21 +915,23 @@ impl Driver {
             debug!("a topic that is not UTF-8");
             return Step::Go;
         };
-        if self.is_own(&topic) {
+        let is_record = self.below_board(&topic) == Some(GAME);
+        // As long as we have told nothing there, a record is that of an earlier run.
+        let is_earlier = is_record && !self.retained.contains_key(&topic);
+        if self.is_own(&topic) && !is_earlier {
             let is_status = self.status_topic.as_ref() == Some(&topic);
             if is_status && self.is_of_twin(&publish.payload, publish.retain) {
                 // It is no lie that the node is online.
                 return Step::Go;
             }
-            // What is not kept at the broker misleads nobody who comes later.
-            return match publish.retain || is_status {
+            // What is not kept at the broker misleads nobody who comes later; of these two we are not told whether it is.
+            return match publish.retain || is_status || is_record {
                 true => self.handle_own(topic, &publish.payload),
                 false => Step::Go,
             };
         }
         let below = topic.strip_prefix(&self.prefix);
-        let is_state = below.is_some_and(|below| below.starts_with("core/"))
-            || self.below_board(&topic) == Some("game");
+        let is_state = below.is_some_and(|below| below.starts_with("core/")) || is_record;
         let incoming = Incoming {
             topic,
             payload: publish.payload.to_vec(),
@@ -954,6 +965,8 @@ impl Driver {
         };
         match known {
             Some(ours) if ours == payload => return Step::Go,
+            // Which of the two is right nobody can say; to answer each other for ever helps nobody.
+            Some(_) if self.twin_is_up && !is_status => return Step::Go,
             Some(_) => {}
             None => {
                 if self.is_alert(&topic) && !payload.is_empty() {
@@ -1009,6 +1022,14 @@ impl Driver {
         let is_other = status.boot != self.settings.boot;
         if is_later && is_other && !std::mem::replace(&mut self.has_twin, true) {
             error!("{}", twin(&self.settings.node));
+        }
+        if is_later && is_other && is_online {
+            self.twin_is_up = true;
+        } else if is_other && !is_online && std::mem::take(&mut self.twin_is_up) {
+            // It leaves behind what it said last.
+            let all = self.retained.iter();
+            let states = all.filter(|(_, kept)| kept.delivery != Delivery::Each);
+            self.to_mend.extend(states.map(|(topic, _)| topic.clone()));
         }
         is_online && is_other
     }
@@ -1182,8 +1203,12 @@ impl Driver {
 
     /// Whether the topic is one that we watch for what others put there.
     fn is_own(&self, topic: &str) -> bool {
-        let is_board = self.below_board(topic).is_some_and(|rest| rest == "status");
-        self.status_topic.as_deref() == Some(topic) || is_board || self.is_alert(topic)
+        let is_board = self
+            .below_board(topic)
+            .is_some_and(|rest| rest == GAME || STATES.contains(&rest));
+        let of_node = [&self.status_topic, &self.info_topic];
+        let is_node = of_node.iter().any(|own| own.as_deref() == Some(topic));
+        is_node || is_board || self.is_alert(topic)
     }
 
     fn is_alert(&self, topic: &str) -> bool {

@@ -16,6 +16,7 @@ use tokio::time::{sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
+use super::desk::{Desk, Held};
 use super::files::{Files, Start, Tracing, try_folder};
 use super::hush::Hush;
 use super::mqtt::{self, Connection, Mqtt, SettingsError};
@@ -122,6 +123,7 @@ pub async fn run(
     let mut out = Outlets {
         clock: Clock::new(parts.time_ok),
         mqtt,
+        desk: Desk::open(&config.node),
         files: open_files(&config.state_dir),
         store: parts.store,
         store_failed: false,
@@ -427,6 +429,7 @@ fn named<'a>(tables: &'a mut [Table], name: &str) -> Option<&'a mut Table> {
 struct Outlets {
     clock: Clock,
     mqtt: Mqtt,
+    desk: Desk,
     files: Option<Files>,
     store: Box<dyn Store + Send>,
     store_failed: bool,
@@ -588,8 +591,21 @@ impl Table {
                 let family = identity
                     .as_ref()
                     .map_or("unknown", |found| found.family.as_str());
-                let serial = identity.and_then(|found| found.serial);
                 let port = path.display().to_string();
+                let node = path.canonicalize().unwrap_or(path);
+                out.desk.hold(Held {
+                    port: port.clone(),
+                    device: node.display().to_string(),
+                    table: name.clone(),
+                    status: None,
+                    family: identity.as_ref().map(|found| found.family.to_string()),
+                    serial: identity.as_ref().and_then(|found| found.serial.clone()),
+                    short_serial: identity
+                        .as_ref()
+                        .and_then(|found| found.short_serial.clone()),
+                    firmware: identity.as_ref().and_then(|found| found.version.clone()),
+                });
+                let serial = identity.and_then(|found| found.serial);
                 info!(
                     "table {name}: board {} on {port}",
                     serial.as_deref().unwrap_or("without a number")
@@ -636,6 +652,7 @@ impl Table {
     }
 
     fn handle_lost(&mut self, reason: String, out: &mut Outlets) -> bool {
+        out.desk.release(&self.name);
         let now = self.now(out.clock.now());
         self.opened = None;
         self.trace(now, trace::Event::Unplugged(reason), out);
@@ -944,6 +961,10 @@ impl Table {
                     };
                     tracing.game(files, self.told, &game.game, start);
                 }
+            }
+            Body::Payload(Payload::BoardStatus(board)) => {
+                out.desk
+                    .judge(&self.name, board.status, board.firmware.as_deref());
             }
             _ => {}
         }

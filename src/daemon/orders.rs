@@ -204,9 +204,10 @@ impl Orders {
             return Order::Nothing;
         }
         let read = match message.payload.len() {
-            ..=MOST_BYTES => {
-                serde_json::from_slice::<Arm>(&message.payload).map_err(|error| error.to_string())
-            }
+            ..=MOST_BYTES => match std::str::from_utf8(&message.payload) {
+                Ok(text) => Arm::parse(text),
+                Err(_) => Err("not UTF-8".to_owned()),
+            },
             size => Err(format!(
                 "{size} bytes, and more than {MOST_BYTES} are not read"
             )),

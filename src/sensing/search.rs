@@ -419,11 +419,11 @@ impl Sensing {
         let line = (*told.first().unwrap_or(&&found[0])).clone();
         let certain = told.len() == 1 || found.len() == 1;
         let moves = self.seen(tip, &line, now);
-        if let Some(mut tentative) = self.tentative.take() {
-            if let Some(kept) = keep.checked_sub(tentative.keep) {
-                tentative.moves.truncate(kept);
-                self.tell_moves(tentative.keep, tentative.moves, tentative.why);
-            }
+        if let Some(mut tentative) = self.tentative.take()
+            && let Some(kept) = keep.checked_sub(tentative.keep)
+        {
+            tentative.moves.truncate(kept);
+            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
         }
         let alternatives = if certain { Vec::new() } else { found };
         self.observations.push_back(Observation::Moved {

@@ -38,7 +38,7 @@ pub enum ProgrammeError {
     Pgn(#[from] PgnError),
     #[error("game {0} starts from a position of its own")]
     Start(usize),
-    #[error("there is no game with moves in it")]
+    #[error("there is no game for a table")]
     Empty,
     #[error(transparent)]
     Hands(#[from] LevelError),
@@ -60,22 +60,20 @@ pub fn programme(
         .collect()
 }
 
-/// Reads games that the tables can open by themselves: from the array of the men, with moves.
-pub fn read_games(text: &[u8]) -> Result<Vec<SimGame>, ProgrammeError> {
-    let mut games = Vec::new();
-    for game in pgn::read(text) {
-        let game = game?;
-        if game.start != shakmaty::Chess::default() {
-            return Err(ProgrammeError::Start(game.number));
-        }
-        if !game.moves.is_empty() {
-            games.push(game);
-        }
+/// Only games that the tables can open by themselves: from the array of the men.
+pub fn from_the_array(games: Vec<SimGame>) -> Result<Vec<SimGame>, ProgrammeError> {
+    let own = games
+        .iter()
+        .find(|game| game.start != shakmaty::Chess::default());
+    match own {
+        Some(game) => Err(ProgrammeError::Start(game.number)),
+        None => Ok(games),
     }
-    if games.is_empty() {
-        return Err(ProgrammeError::Empty);
-    }
-    Ok(games)
+}
+
+/// A game of our own.
+fn built_in(text: &str) -> Result<SimGame, ProgrammeError> {
+    Ok(pgn::read(text.as_bytes()).remove(0)?)
 }
 
 /// The control of all games, as the clocks take it.
@@ -100,7 +98,7 @@ fn table(
                 0 => (PINNED, pinned_scene),
                 _ => (HANDSHAKE, handshake_scene),
             };
-            let game = read_games(text.as_bytes())?.remove(0);
+            let game = built_in(text)?;
             (vec![game; *rounds], scene)
         }
         Choice::Games(games) => {
@@ -221,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_knight_that_strays_is_pinned() {
-        let game = read_games(PINNED.as_bytes()).unwrap().remove(0);
+        let game = built_in(PINNED).unwrap();
         assert!((20..=30).contains(&game.moves.len()));
         for (ply, from, to) in [CORRECTED, PRESSED] {
             let position = position_before(&game, ply);
@@ -241,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_man_that_falls_makes_no_move() {
-        let game = read_games(HANDSHAKE.as_bytes()).unwrap().remove(0);
+        let game = built_in(HANDSHAKE).unwrap();
         let (ply, from, to) = KNOCKED;
         let position = position_before(&game, ply);
         let fallen = position.board().piece_at(from).unwrap();
@@ -251,21 +249,25 @@ mod tests {
 
     #[test]
     fn games_that_no_table_opens_are_refused() {
-        let refused = |text: &str| read_games(text.as_bytes()).unwrap_err().to_string();
-        assert_eq!(refused(""), "there is no game with moves in it");
+        let later = built_in("[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. e4 *\n");
+        let usual = built_in("1. e4 *\n").unwrap();
+        assert_eq!(from_the_array(vec![usual.clone()]).unwrap().len(), 1);
+        let refused = from_the_array(vec![usual, later.unwrap()]).unwrap_err();
         assert_eq!(
-            refused("[Event \"x\"]\n\n*\n"),
-            "there is no game with moves in it"
+            refused.to_string(),
+            "game 1 starts from a position of its own"
         );
-        let later = "[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. e4 *\n";
-        assert_eq!(refused(later), "game 1 starts from a position of its own");
-        assert!(refused("1. e5 *").contains("1. e5 cannot be played"));
     }
 
     #[test]
     fn the_games_of_a_file_are_dealt_in_turn() {
         let text = "1. e4 *\n\n1. d4 *\n\n1. c4 *\n";
-        let choice = Choice::Games(read_games(text.as_bytes()).unwrap());
+        let choice = Choice::Games(
+            pgn::read(text.as_bytes())
+                .into_iter()
+                .map(Result::unwrap)
+                .collect(),
+        );
         let first = |table: &TableProgramme| -> Vec<String> {
             let games = table.script.games.iter();
             games.map(|game| game.plies[0].uci.clone()).collect()

@@ -135,6 +135,13 @@ impl Device {
         }
     }
 
+    /// Its node, links resolved as far as there are any.
+    pub fn node(&self) -> PathBuf {
+        self.path
+            .canonicalize()
+            .unwrap_or_else(|_| self.path.clone())
+    }
+
     /// Whether its node is this one, links resolved.
     pub fn is_at(&self, node: &Path) -> bool {
         self.path == node || self.path.canonicalize().is_ok_and(|own| own == node)

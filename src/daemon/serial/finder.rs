@@ -13,7 +13,7 @@
 //! 4. the table that names the port as the kernel does;
 //! 5. a table on `auto`, boards in the order of their ports. One that had another board waits for that first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +29,7 @@ use super::{
     Chunk, Device, Devices, Holder, Identity, OpenError, Port, PortSpec, ProbeError, Refusal,
     Roots, Settings, open, probe,
 };
+use crate::daemon::desk::{Daemon, Held};
 
 /// Finds boards for the links of one process. Cloning it gives another handle; it ends with the last.
 #[derive(Clone, Debug)]
@@ -154,17 +155,32 @@ pub enum Answer {
         /// The same in words.
         refusal: Refusal,
     },
+    /// A running daemon has it, and says what is there; nothing while it is finding that out.
+    Served {
+        /// Which daemon.
+        by: String,
+        /// What it says.
+        held: Option<Box<Held>>,
+    },
     /// Not asked: no board is known to have such a USB id.
     Foreign,
 }
 
-/// Asks every device that may be a board, and whatever is at the `named` paths, all at the same time.
-pub async fn survey(roots: &Roots, settings: &Settings, named: &[PathBuf]) -> Vec<Surveyed> {
+/// Asks every device that may be a board, and whatever is at the `named` paths, all at the same time. For a port that does not
+/// open, or is not to be opened, the `daemons` speak; and for those of theirs that the system does not list.
+pub async fn survey(
+    roots: &Roots,
+    settings: &Settings,
+    named: &[PathBuf],
+    daemons: &[Daemon],
+) -> Vec<Surveyed> {
     let mut devices = Devices::scan(roots).0;
-    let mut asked_for = Vec::new();
+    // Links are resolved once: a configuration may name thousands of ports.
+    let mut listed: HashSet<PathBuf> = devices.iter().map(Device::node).collect();
+    let mut asked_for = HashSet::new();
     for path in named {
         let node = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if !devices.iter().any(|device| device.is_at(&node)) {
+        if listed.insert(node.clone()) {
             let name = path.display().to_string();
             devices.push(Device {
                 name,
@@ -173,42 +189,109 @@ pub async fn survey(roots: &Roots, settings: &Settings, named: &[PathBuf]) -> Ve
                 usb: None,
             });
         }
-        asked_for.push(node);
+        asked_for.insert(node);
     }
     let mut asking = JoinSet::new();
     for (place, device) in devices.into_iter().enumerate() {
         let settings = settings.clone();
-        let ask_it = device.known(&settings.extra_usb_ids).is_some()
-            || asked_for.iter().any(|node| device.is_at(node));
+        let node = device.node();
+        let ask_it = device.known(&settings.extra_usb_ids).is_some() || asked_for.contains(&node);
         asking.spawn(async move {
-            let answer = match ask_it {
-                true => answer_of(&device.path, &settings).await,
-                false => Answer::Foreign,
+            let outcome = match ask_it {
+                true => Some(ask(&device.path, &settings).await),
+                false => None,
             };
-            (place, Surveyed { device, answer })
+            (place, device, node, outcome)
         });
     }
     let mut answers: BTreeMap<usize, Surveyed> = BTreeMap::new();
-    while let Some(answer) = asking.join_next().await {
-        answers.extend(answer);
+    while let Some(asked) = asking.join_next().await {
+        // A task that panicked has no device to tell of.
+        let Ok((place, device, node, outcome)) = asked else {
+            continue;
+        };
+        let answer = answer_of(&device.path, &node, outcome, daemons);
+        answers.insert(place, Surveyed { device, answer });
     }
-    answers.into_values().collect()
-}
-
-async fn answer_of(path: &Path, settings: &Settings) -> Answer {
-    match ask(path, settings).await {
-        Ok(Found {
-            identity: Some(identity),
-            ..
-        }) => Answer::Board(identity),
-        Ok(Found { identity: None, .. }) => Answer::Stranger(unintelligible(path)),
-        Err(failure) => {
-            let refusal = failure.refusal(path);
-            match failure {
-                Failure::Open(OpenError::Busy { holder, .. }) => Answer::Busy { holder, refusal },
-                _ => Answer::Refused(refusal),
+    let mut surveyed: Vec<Surveyed> = answers.into_values().collect();
+    for daemon in daemons {
+        for held in &daemon.told.ports {
+            let node = Path::new(&held.device);
+            // A pseudo terminal; whatever is no device at all does not get a line because somebody says so.
+            if is_device(node) && listed.insert(node.to_owned()) {
+                surveyed.push(Surveyed {
+                    device: Device {
+                        name: held.port.clone(),
+                        path: held.port.clone().into(),
+                        links: Vec::new(),
+                        usb: None,
+                    },
+                    answer: served(daemon, Some(held)),
+                });
             }
         }
+    }
+    surveyed
+}
+
+fn answer_of(
+    path: &Path,
+    node: &Path,
+    outcome: Option<Result<Found, Failure>>,
+    daemons: &[Daemon],
+) -> Answer {
+    // What the port itself shows is better than anybody's word.
+    let holder = match &outcome {
+        Some(Ok(Found {
+            identity: Some(identity),
+            ..
+        })) => return Answer::Board(identity.clone()),
+        Some(Ok(Found { identity: None, .. })) => return Answer::Stranger(unintelligible(path)),
+        Some(Err(Failure::Open(OpenError::Busy { holder, .. }))) => holder.clone(),
+        Some(Err(Failure::Open(_))) | None => None,
+        Some(Err(failure)) => return Answer::Refused(failure.refusal(path)),
+    };
+    let may_hold = |daemon: &&Daemon| match (&holder, daemon.pid) {
+        (Some(holder), Some(pid)) => holder.pid == pid,
+        _ => true,
+    };
+    let held = daemons.iter().filter(may_hold).find_map(|daemon| {
+        let held = daemon.port(|held| node == Path::new(&held.device));
+        held.map(|held| served(daemon, Some(held)))
+    });
+    if let Some(served) = held {
+        return served;
+    }
+    let Some(Err(failure)) = outcome else {
+        return Answer::Foreign;
+    };
+    let refusal = failure.refusal(path);
+    match failure {
+        Failure::Open(OpenError::Busy {
+            holder: Some(holder),
+            ..
+        }) => {
+            let is_asking = daemons.iter().find(|daemon| daemon.pid == Some(holder.pid));
+            match is_asking {
+                Some(daemon) => served(daemon, None),
+                None => Answer::Busy {
+                    holder: Some(holder),
+                    refusal,
+                },
+            }
+        }
+        Failure::Open(OpenError::Busy { holder: None, .. }) => Answer::Busy {
+            holder: None,
+            refusal,
+        },
+        _ => Answer::Refused(refusal),
+    }
+}
+
+fn served(daemon: &Daemon, held: Option<&Held>) -> Answer {
+    Answer::Served {
+        by: daemon.to_string(),
+        held: held.cloned().map(Box::new),
     }
 }
 
