@@ -165,14 +165,45 @@ impl Position {
 
     /// The moves of the man on `from` to the square `to`, in the same sense as [`Position::moves`], castling aside. Much cheaper than
     /// all moves where the Laws know the position.
-    pub fn moves_between(&self, from: Square, to: Square) -> MoveList {
-        let mut moves = match (&self.inner, self.board().role_at(from)) {
-            (_, None) => MoveList::new(),
-            (Inner::Legal(chess), Some(role)) => chess.san_candidates(role, to),
-            (Inner::Geometric(_), Some(_)) => self.moves(),
-        };
-        moves.retain(|m| !m.is_castle() && m.from() == Some(from) && m.to() == to);
-        moves
+    pub fn moves_between(&self, from: Square, to: Square) -> Vec<Move> {
+        let fits = |m: &&Move| !m.is_castle() && m.from() == Some(from) && m.to() == to;
+        match (&self.inner, self.board().role_at(from)) {
+            (_, None) => Vec::new(),
+            (Inner::Legal(chess), Some(role)) => {
+                let moves = chess.san_candidates(role, to);
+                moves.iter().filter(fits).copied().collect()
+            }
+            (Inner::Geometric(_), Some(_)) => self.moves().iter().filter(fits).copied().collect(),
+        }
+    }
+
+    /// The captures en passant among [`Position::moves`]; as cheap.
+    pub fn en_passant_moves(&self) -> Vec<Move> {
+        match &self.inner {
+            Inner::Legal(chess) => chess.en_passant_moves().to_vec(),
+            Inner::Geometric(_) => {
+                let moves = self.moves();
+                moves
+                    .iter()
+                    .filter(|m| m.is_en_passant())
+                    .copied()
+                    .collect()
+            }
+        }
+    }
+
+    /// The castlings among [`Position::moves`]; as cheap.
+    pub fn castling_moves(&self) -> Vec<Move> {
+        match &self.inner {
+            Inner::Legal(chess) => {
+                let of = |side| chess.castling_moves(side).to_vec();
+                CastlingSide::ALL.into_iter().flat_map(of).collect()
+            }
+            Inner::Geometric(_) => {
+                let moves = self.moves();
+                moves.iter().filter(|m| m.is_castle()).copied().collect()
+            }
+        }
     }
 
     /// Whether the man on `square` is a king or rook that has not lost the right to castle.

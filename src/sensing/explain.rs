@@ -20,36 +20,30 @@ pub fn moves_to(
     if open.is_empty() || open.count() > 4 || (open & own).is_empty() {
         return Vec::new();
     }
-    if open.count() == 1 && picture.is_exact() && mask.is_empty() {
-        return Vec::new();
-    }
-    let candidates = match ends_of_move(position, picture, open) {
-        Some((from, to)) => position.moves_between(from, to),
-        None => position.moves(),
+    let mut moves = if picture.is_exact() && !position.castling_mode().is_chess960() {
+        moves_changing(position, open)
+    } else {
+        position.moves().to_vec()
     };
-    candidates
-        .into_iter()
-        .filter(|m| leads_to(position, *m, picture, open, mask))
-        .collect()
+    moves.retain(|m| leads_to(position, *m, picture, open, mask));
+    moves
 }
 
-/// Where a move must have begun and ended, if that is plain: every ordinary move changes two squares that a board which knows its
-/// men shows both. Only in Chess960 can castling change so few.
-fn ends_of_move(
-    position: &Position,
-    picture: &Picture,
-    open: Bitboard,
-) -> Option<(Square, Square)> {
-    if open.count() != 2 || !picture.is_exact() || position.castling_mode().is_chess960() {
-        return None;
+/// The moves that can have changed just these squares. A board that knows its men shows every square that a move changes, so that
+/// their number tells the kind of move; only in Chess960 can castling change fewer than four.
+fn moves_changing(position: &Position, squares: Bitboard) -> Vec<Move> {
+    match (squares.count(), squares.first(), squares.last()) {
+        (2, Some(one), Some(other)) => {
+            let own = position.board().by_color(position.turn());
+            match own.contains(one) {
+                true => position.moves_between(one, other),
+                false => position.moves_between(other, one),
+            }
+        }
+        (3, ..) => position.en_passant_moves(),
+        (4, ..) => position.castling_moves(),
+        _ => Vec::new(),
     }
-    let own = position.board().by_color(position.turn());
-    let (one, other) = (open.first()?, open.last()?);
-    Some(if own.contains(one) {
-        (one, other)
-    } else {
-        (other, one)
-    })
 }
 
 /// Whether `m` explains all of `open`, and nothing against it.

@@ -5,7 +5,11 @@ use super::*;
 impl Sensing {
     /// Squares set aside: those of standing faults that still differ, and of men that were gone already when the last move was made.
     pub(super) fn mask(&self, view: &View<'_>) -> Bitboard {
-        let differing = self.picture.differing(view.tip().board());
+        self.mask_of(view, self.picture.differing(view.tip().board()))
+    }
+
+    /// The same where it is known already what differs.
+    pub(super) fn mask_of(&self, view: &View<'_>, differing: Bitboard) -> Bitboard {
         if differing.is_empty() {
             return differing;
         }
@@ -55,10 +59,7 @@ impl Sensing {
     pub(super) fn is_unexplained(&self, cx: &Context<'_>) -> bool {
         let view = View::new(cx.line, self.tentative.as_ref());
         let differing = self.picture.differing(view.tip().board());
-        if self.shadow_shown() {
-            return false;
-        }
-        (differing & !self.mask(&view)).any()
+        !self.shadow_shown() && (differing & !self.mask_of(&view, differing)).any()
     }
 
     /// Whether all that differs is the man that was captured last, passing over another square on its way off the board, and perhaps
@@ -336,6 +337,9 @@ impl Sensing {
             return Bitboard::EMPTY;
         }
         let own = open & tip.board().by_color(side);
+        if own.is_empty() {
+            return own;
+        }
         if tip.turn() == side {
             return if his_turn { own } else { Bitboard::EMPTY };
         }
@@ -543,6 +547,10 @@ impl Sensing {
         let tip = view.tip();
         let theirs = lifted & tip.board().by_color(!tip.turn());
         let Some(square) = theirs.first() else { return };
+        let open = self.picture.differing(tip.board()).without(square);
+        if open.is_empty() {
+            return;
+        }
         let stood = |since: Millis| now.saturating_sub(since) >= self.timing.settle;
         let quiet_before = Square::ALL
             .into_iter()
@@ -550,7 +558,6 @@ impl Sensing {
             .map(|other| self.trail.at(other))
             .max()
             .is_some_and(stood);
-        let open = self.picture.differing(tip.board()).without(square);
         let attempt = Attempt::read(tip, open, |square| self.picture.piece(square));
         let irregular = attempt
             .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));

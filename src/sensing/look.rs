@@ -28,7 +28,7 @@ impl Sensing {
             return true;
         }
         let none = Bitboard::EMPTY;
-        let mask = self.mask(&view);
+        let mask = self.mask_of(&view, differing);
         if self.follow_shadow(now) {
             return true;
         }

@@ -19,9 +19,9 @@ impl Sensing {
             return;
         }
         let view = View::new(cx.line, self.tentative.as_ref());
-        let mask = self.mask(&view);
         let tip = view.tip();
-        let differing = self.picture.differing(tip.board()) & !mask;
+        let differing = self.picture.differing(tip.board());
+        let differing = differing & !self.mask_of(&view, differing);
         if explain::only_hands(tip, &self.picture, differing) {
             return;
         }
