@@ -13,7 +13,7 @@ use jadoube::board::{Contents, Driver, Reading};
 use jadoube::clock::{self, Wing};
 use jadoube::game::{Line, Ply};
 use jadoube::laws::position::Position;
-use jadoube::sensing::{Context, Observation, Sensing, Timing};
+use jadoube::sensing::{Context, Look, Observation, Sensing, Timing};
 use jadoube::sim;
 use jadoube::sim::hands::Level;
 use jadoube::sim::player::TableOptions;
@@ -168,12 +168,14 @@ fn prepared() -> Vec<Prepared> {
 fn sense(game: &Prepared) -> Vec<String> {
     let mut line = Line::new(Position::initial());
     let mut sensing = Sensing::new(Timing::default());
-    sensing.handle_squares(0, &game.first, &context(&line));
+    sensing.handle_squares(0, &game.first, Look::Dump, &context(&line));
     take(&mut sensing, &mut line);
     for (at, input) in &game.events {
         serve(&mut sensing, &mut line, *at);
         match input {
-            Input::Square(change) => sensing.handle_squares(*at, change, &context(&line)),
+            Input::Square(change) => {
+                sensing.handle_squares(*at, change, Look::Update, &context(&line))
+            }
             Input::Press(side) => sensing.handle_press(*at, *side, &context(&line)),
         }
         take(&mut sensing, &mut line);

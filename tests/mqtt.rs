@@ -666,9 +666,7 @@ async fn every_retained_topic_is_put_right_after_somebody_wrote_or_emptied_it() 
             paths.iter().all(|path| {
                 let mut texts = all.iter().filter(|read| read.topic == *path);
                 let told = texts.clone().any(|read| read.text == lie);
-                told && texts
-                    .next_back()
-                    .is_some_and(|read| read.text == "ours")
+                told && texts.next_back().is_some_and(|read| read.text == "ours")
             })
         };
         other.until("all put right", is_right).await;

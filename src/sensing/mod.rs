@@ -82,6 +82,21 @@ impl Default for Timing {
     }
 }
 
+/// How the board came to show something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It told of the change when it saw it.
+    Update,
+    /// It was asked what stands on all squares; nothing tells when they changed.
+    Dump,
+}
+
+impl Look {
+    pub fn from_dump(dump: bool) -> Look {
+        if dump { Look::Dump } else { Look::Update }
+    }
+}
+
 /// What sensing has to know of the rest, at each call.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
@@ -299,8 +314,10 @@ impl Sensing {
         &mut self,
         now: Millis,
         changes: &[(Square, Contents)],
+        look: Look,
         cx: &Context<'_>,
     ) {
+        let together = look == Look::Dump || changes.len() > 1;
         let mut lifted = Bitboard::EMPTY;
         let mut changed = Bitboard::EMPTY;
         let shown_before = self
@@ -315,7 +332,7 @@ impl Sensing {
             if contents.is_empty() {
                 lifted.add(*square);
             }
-            self.trail.note(now, *square, *contents, changes.len() > 1);
+            self.trail.note(now, *square, *contents, together);
         }
         if changed.is_empty() {
             return;

@@ -25,6 +25,9 @@ pub enum What {
     /// Squares that read differently, in the board's own numbering: index 0 to 63 (a1 is 0), and what they show.
     Squares {
         changes: Vec<(u8, Code)>,
+        /// A dump showed them, which does not tell when they changed.
+        #[serde(default)]
+        dump: bool,
     },
     /// A dump agreed with what was known, where that was in question.
     Dump,

@@ -17,7 +17,7 @@ use crate::game::{Game, Line, Openings, Terms};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
-use crate::sensing::{Context, Sensing, Timing};
+use crate::sensing::{Context, Look, Sensing, Timing};
 use crate::trace::{Arming, ClockKind, ClockSide};
 use crate::wire::Family;
 use serde::Deserialize;
@@ -360,6 +360,7 @@ impl Session {
                         now,
                         What::Squares {
                             changes: vec![(entry::index(square), contents.into())],
+                            dump: false,
                         },
                     );
                 }
@@ -371,7 +372,13 @@ impl Session {
                     .map(|(square, contents)| (entry::index(*square), (*contents).into()))
                     .collect();
                 if !changes.is_empty() {
-                    self.enter(now, What::Squares { changes });
+                    self.enter(
+                        now,
+                        What::Squares {
+                            changes,
+                            dump: true,
+                        },
+                    );
                 }
                 if self.table.sensing.awaits_dump() {
                     self.enter(now, What::Dump);
@@ -470,7 +477,7 @@ impl Table {
     fn apply(&mut self, entry: &Entry) {
         self.run_until(entry.at);
         match &entry.what {
-            What::Squares { changes } => self.apply_squares(changes),
+            What::Squares { changes, dump } => self.apply_squares(changes, Look::from_dump(*dump)),
             What::Dump => {
                 let (sensing, cx) = self.sensing();
                 let now = entry.at;
@@ -579,7 +586,7 @@ impl Table {
         )
     }
 
-    fn apply_squares(&mut self, changes: &[(u8, entry::Code)]) {
+    fn apply_squares(&mut self, changes: &[(u8, entry::Code)], look: Look) {
         let changes: Vec<(Square, Contents)> = changes
             .iter()
             .filter_map(|(index, code)| {
@@ -615,7 +622,7 @@ impl Table {
         }
         let now = self.now;
         let (sensing, cx) = self.sensing();
-        sensing.handle_squares(now, &turned, &cx);
+        sensing.handle_squares(now, &turned, look, &cx);
         self.find_ready();
     }
 }
