@@ -98,6 +98,8 @@ pub enum ClockEvent {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tracker {
     last: Option<(Millis, Reading)>,
+    /// Signs of flags, left and right, that came from nowhere and were not shown again yet.
+    doubted: [bool; 2],
 }
 
 /// A display counts whole seconds and a message may be a second late, so that a smaller deviation is none (dgt.md 1).
@@ -146,8 +148,9 @@ impl Tracker {
     }
 
     /// Takes a reading that is news.
-    pub fn handle(&mut self, now: Millis, reading: Reading) -> Vec<ClockEvent> {
+    pub fn handle(&mut self, now: Millis, mut reading: Reading) -> Vec<ClockEvent> {
         let mut events = Vec::new();
+        self.doubt_flags(now, &mut reading);
         let before = self
             .last
             .replace((now, reading))
@@ -202,6 +205,36 @@ impl Tracker {
             }
         }
         events
+    }
+
+    /// A flag falls when its time has run out. One that is shown over any other time may be two halves of messages whose middle was
+    /// lost on the line (dgt.md 3.1); it counts when it is shown again.
+    fn doubt_flags(&mut self, now: Millis, reading: &mut Reading) {
+        let (
+            Some((
+                at,
+                Reading::Times {
+                    left: old_left,
+                    right: old_right,
+                    ..
+                },
+            )),
+            Reading::Times { left, right, .. },
+        ) = (&self.last, reading)
+        else {
+            self.doubted = [false; 2];
+            return;
+        };
+        let gone = now.saturating_sub(*at) + TOLERANCE_MS;
+        for ((old, new), doubted) in [(old_left, left), (old_right, right)]
+            .into_iter()
+            .zip(&mut self.doubted)
+        {
+            let can_have_run_out = new.ms == 0 || old.ms <= gone;
+            let first = new.flag && !old.flag && !can_have_run_out && !*doubted;
+            new.flag &= !first;
+            *doubted = first;
+        }
     }
 
     /// What the clock said last, and when.
@@ -315,5 +348,36 @@ mod tests {
             [ClockEvent::Stopped, ClockEvent::Flag(Wing::Right)]
         );
         assert!(!clock.is_news(2_000, &down));
+    }
+
+    #[test]
+    fn a_flag_from_nowhere_counts_when_it_is_shown_again() {
+        let flagged = |left, right| Reading::Times {
+            left: Display {
+                ms: left,
+                flag: false,
+            },
+            right: Display {
+                ms: right,
+                flag: true,
+            },
+            running: true,
+            to_move: Wing::Right,
+        };
+        let mut clock = Tracker::default();
+        clock.handle(0, times(5_400, 5_400, true, Wing::Right));
+        let garbled = flagged(1_000, 12_345_000);
+        let flags = |events: &[ClockEvent]| events.contains(&ClockEvent::Flag(Wing::Right));
+        assert!(!flags(&clock.handle(1_000, garbled)));
+        assert!(!flags(
+            &clock.handle(2_000, times(5_400, 5_398, true, Wing::Right))
+        ));
+        assert!(!flags(&clock.handle(3_000, garbled)));
+        assert!(clock.is_news(4_000, &garbled));
+        assert!(flags(&clock.handle(4_000, garbled)));
+        // The next period's time stands there at once.
+        let mut clock = Tracker::default();
+        clock.handle(0, times(5_400, 1, true, Wing::Right));
+        assert!(flags(&clock.handle(2_000, flagged(5_400_000, 1_800_000))));
     }
 }

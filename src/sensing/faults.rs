@@ -184,62 +184,37 @@ impl Sensing {
         Some((seen, fault))
     }
 
-    /// An irregular move that was answered before anybody could tell: one man gone astray, and a reply that fits behind it.
+    /// An irregular move that was answered before anybody could tell: some of the squares show one man gone astray, with all that
+    /// belongs to it, and the others a reply that fits behind it.
     pub(super) fn answered_irregular_move(
         &self,
         position: &Position,
         open: Bitboard,
     ) -> Option<Fault> {
-        let own = open & position.board().by_color(position.turn());
-        let mut deeds: Vec<Bitboard> = Vec::new();
-        for from in own
-            .into_iter()
-            .filter(|square| self.picture.is_empty(*square))
-        {
-            let man = position.board().piece_at(from)?;
-            let arrived = |square: &Square| {
-                let shown = self.picture.piece(*square);
-                shown == Some(man)
-                    || (man.role == Role::Pawn
-                        && square.rank() == (!man.color).backrank()
-                        && shown.is_some())
+        // A castling and the reply to it with castling or en passant change no more.
+        if open.count() > 8 {
+            return None;
+        }
+        let left = open & position.board().by_color(position.turn());
+        let mut deeds: Vec<Bitboard> = open
+            .carry_rippler()
+            .filter(|deed| (2..=4).contains(&deed.count()) && (*deed & left).any())
+            .collect();
+        deeds.sort_by_key(|deed| deed.count());
+        deeds.into_iter().find_map(|deed| {
+            let mut fault = self.classify(position, deed);
+            let after = &fault.shadow.last()?.after;
+            let differing = self.picture.differing(after.board());
+            let replies = explain::moves_to(after, &self.picture, differing, Bitboard::EMPTY);
+            let [reply] = replies.as_slice() else {
+                return None;
             };
-            deeds.extend(
-                open.into_iter()
-                    .filter(arrived)
-                    .map(|to| Bitboard::from(from) | Bitboard::from(to)),
-            );
-        }
-        // Castling moves two men; the reply moves at most two squares more.
-        if (5..=8).contains(&open.count()) {
-            let us = position.turn();
-            let back = open & Bitboard::from_rank(us.backrank());
-            deeds.extend(CastlingSide::ALL.into_iter().filter_map(|side| {
-                let home = position.board().king_of(us)?;
-                let squares = back & (shakmaty::attacks::between(home, side.king_to(us)) | back);
-                (squares.count() == 4).then_some(squares)
-            }));
-        }
-        {
-            for squares in deeds {
-                let mut fault = self.classify(position, squares);
-                let Some(after) = fault.shadow.last().map(|seen| seen.after.clone()) else {
-                    continue;
-                };
-                let differing = self.picture.differing(after.board());
-                if let [reply] =
-                    explain::moves_to(&after, &self.picture, differing, Bitboard::EMPTY).as_slice()
-                {
-                    fault
-                        .shadow
-                        .push(Seen::new(&after, *reply, self.last_change));
-                    fault.over = open & !fault.squares;
-                    fault.level = Level::Told;
-                    return Some(fault);
-                }
-            }
-        }
-        None
+            let reply = Seen::new(after, *reply, self.last_change);
+            fault.shadow.push(reply);
+            fault.over = open & !fault.squares;
+            fault.level = Level::Told;
+            Some(fault)
+        })
     }
 
     pub(super) fn classify(&self, position: &Position, open: Bitboard) -> Fault {
