@@ -226,6 +226,21 @@ impl Position {
         geometric_moves(&self.setup(), self.mode)
     }
 
+    /// The position with these squares as they are said to be.
+    pub fn with_squares(
+        &self,
+        squares: impl IntoIterator<Item = (Square, Option<Piece>)>,
+    ) -> Position {
+        let mut setup = self.setup();
+        for (square, man) in squares {
+            match man {
+                Some(man) => setup.board.set_piece_at(square, man),
+                None => setup.board.discard_piece_at(square),
+            }
+        }
+        Position::from_setup(setup, self.mode)
+    }
+
     /// The position with the other side to move; en passant is over.
     pub fn with_turn(&self, turn: Color) -> Position {
         let mut setup = self.setup();

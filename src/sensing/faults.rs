@@ -203,14 +203,28 @@ impl Sensing {
         deeds.sort_by_key(|deed| deed.count());
         deeds.into_iter().find_map(|deed| {
             let mut fault = self.classify(position, deed);
-            let after = &fault.shadow.last()?.after;
+            if fault.kind != FaultKind::IllegalMove {
+                return None;
+            }
+            let shown = || {
+                deed.into_iter()
+                    .map(|square| (square, self.picture.piece(square)))
+            };
+            let after = match fault.shadow.last() {
+                Some(seen) => seen.after.clone(),
+                // No move of this position puts such a man there.
+                None => position.with_squares(shown()).with_turn(!position.turn()),
+            };
+            let after = &after;
             let differing = self.picture.differing(after.board());
             let replies = explain::moves_to(after, &self.picture, differing, Bitboard::EMPTY);
             let [reply] = replies.as_slice() else {
                 return None;
             };
-            let reply = Seen::new(after, *reply, self.last_change);
-            fault.shadow.push(reply);
+            if !fault.shadow.is_empty() {
+                let reply = Seen::new(after, *reply, self.last_change);
+                fault.shadow.push(reply);
+            }
             fault.over = open & !fault.squares;
             fault.level = Level::Told;
             Some(fault)
