@@ -157,12 +157,9 @@ impl Sensing {
             .collect();
         // Deeds of both sides on squares that have nothing to do with each other are faults of their own.
         if made.is_empty()
-            && let Some(part) = self.part_of_one_side(tip, open)
+            && let Some(fault) = self.deed_of_one_side(tip, open)
         {
-            let fault = self.classify(tip, part);
-            if fault.side.is_some() {
-                return Some((None, fault));
-            }
+            return Some((None, fault));
         }
         let (seen, position, open) = match made.as_slice() {
             [(m, rest)] if rest.any() => {
@@ -342,15 +339,22 @@ impl Sensing {
         own & !victims
     }
 
-    /// The squares of one side's deed, where the other side's stands on others.
-    pub(super) fn part_of_one_side(&self, position: &Position, open: Bitboard) -> Option<Bitboard> {
+    /// The deed of one side, where the other side's stands on other squares.
+    fn deed_of_one_side(&self, position: &Position, open: Bitboard) -> Option<Fault> {
         let concerns = |color: Color| -> Bitboard {
             open.into_iter()
                 .filter(|square| self.concerns(*square, color, position))
                 .collect()
         };
-        let (white, black) = (concerns(Color::White), concerns(Color::Black));
-        (white.any() && black.any() && (white & black).is_empty()).then_some(white)
+        let sides = [position.turn(), !position.turn()].map(concerns);
+        let [ours, theirs] = sides;
+        if ours.is_empty() || theirs.is_empty() || (ours & theirs).any() {
+            return None;
+        }
+        sides
+            .into_iter()
+            .map(|part| self.classify(position, part))
+            .find(|fault| fault.side.is_some())
     }
 
     /// Raises what is not explained, at this level; nothing if all is explained.
@@ -402,10 +406,7 @@ impl Sensing {
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
     pub(super) fn raise_levels(&mut self, level: Level, side: Color) {
         for fault in &mut self.faults {
-            // Who moved out of turn does not press: his opponent's press shows that play goes on over it.
-            let concerns = fault.side.is_none_or(|of| of == side)
-                || matches!(fault.kind, FaultKind::Displaced | FaultKind::OutOfTurn);
-            if !concerns {
+            if !fault.is_made_loud_by(side) {
                 continue;
             }
             let taken_over = fault.side == Some(side) && takes_over_own_man(fault);

@@ -107,22 +107,18 @@ impl Sensing {
         if open.count() < 3 || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
             return None;
         }
-        let mut found = explain::lines_to(tip, &self.picture, mask, 2, 2);
-        found.retain(|line| self.order(tip, line) != Order::Against);
-        let [line] = found.as_slice() else {
-            return None;
-        };
-        // The man that moved last may have gone on before the reply: fewer plies explain the board then.
-        let n = view.len();
-        let goes_on = view
-            .last()
-            .filter(|last| line.get(1).is_some_and(|m| m.from() == Some(last.to())));
-        if goes_on.is_some_and(|last| {
-            explain::lines_to(view.position(n - 1), &self.picture, mask, 2, 16)
-                .iter()
-                .any(|line| is_continued(last, line[0]))
-        }) {
-            return None;
+        let in_order = |line: &[Move]| self.order(tip, line) != Order::Against;
+        let lines = explain::lines_to(tip, &self.picture, mask, 2, in_order);
+        let line = lines.sole()?;
+        // The man that moved last may have gone on before the reply, if fewer plies explain the board then.
+        let last = view.last().filter(|last| line[1].from() == Some(last.to()));
+        if let Some(last) = last {
+            let goes_on = |line: &[Move]| is_continued(last, line[0]);
+            let before = view.position(view.len() - 1);
+            let fewer = explain::lines_to(before, &self.picture, mask, 2, goes_on);
+            if !fewer.found.is_empty() {
+                return None;
+            }
         }
         Some(self.seen(tip, line, now))
     }
@@ -219,8 +215,8 @@ impl Sensing {
         }
         if let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) {
             let from = cx.line.position(keep);
-            let found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, 2, 2);
-            if let [line] = found.as_slice() {
+            let lines = explain::lines_to(from, &self.picture, Bitboard::EMPTY, 2, |_| true);
+            if let Some(line) = lines.sole() {
                 let moves = self.seen(from, line, now);
                 self.away = None;
                 self.tentative = None;

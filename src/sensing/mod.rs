@@ -203,6 +203,15 @@ pub enum FaultEnd {
     Ended,
 }
 
+impl Fault {
+    /// Whether a press of this side shows that play goes on over it: the presser's own deed, or one that nobody's clock would end.
+    /// Who moved out of turn does not press; his opponent does.
+    fn is_made_loud_by(&self, side: Color) -> bool {
+        self.side.is_none_or(|of| of == side)
+            || matches!(self.kind, FaultKind::Displaced | FaultKind::OutOfTurn)
+    }
+}
+
 /// How loud a fault is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {

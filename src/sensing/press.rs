@@ -142,10 +142,10 @@ impl Sensing {
 
     /// Whether something stands that this press would make loud.
     pub(super) fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
-        self.faults.iter().any(|fault| {
-            fault.level < Level::Told
-                && (fault.side.is_none_or(|of| of == side) || fault.kind == FaultKind::OutOfTurn)
-        }) || self.new_fault(cx).is_some()
+        self.faults
+            .iter()
+            .any(|fault| fault.level < Level::Told && fault.is_made_loud_by(side))
+            || self.new_fault(cx).is_some()
             || self.own_men_missing(side, his_turn, cx).any()
             || (his_turn && self.is_unexplained(cx))
     }

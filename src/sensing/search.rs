@@ -1,6 +1,7 @@
 //! Looks further afield, once the placement is quiet: older positions, several plies at once, moves that were answered before they
 //! were finished.
 
+use super::explain::Lines;
 use super::faults::unfinished_fault;
 use super::look::{capture_square, is_continued};
 use super::*;
@@ -63,10 +64,12 @@ impl Sensing {
             if self.read_several(depth, now, cx) {
                 return;
             }
-            let view = View::new(cx.line, self.tentative.as_ref());
-            if let Some(moves) = self.beside_hands(&view, depth, now).filter(|_| depth == 2) {
-                self.arrived_by(moves, now, cx);
-                return;
+            if depth == 2 {
+                let view = View::new(cx.line, self.tentative.as_ref());
+                if let Some(moves) = self.beside_hands(&view, depth, now) {
+                    self.arrived_by(moves, now, cx);
+                    return;
+                }
             }
         }
         self.search_answered(now, cx);
@@ -79,32 +82,34 @@ impl Sensing {
         let mask = self.mask(&view);
         let tip = view.tip();
         let since = view.seen_at(n);
-        let mut onward = explain::lines_to(tip, &self.picture, mask, depth, 16);
-        let any = !onward.is_empty();
-        onward.retain(|line| self.may_have_passed(tip, line, since));
-        onward.retain(|line| self.order(tip, line) != Order::Against);
+        let onward = explain::lines_to(tip, &self.picture, mask, depth, |line| {
+            self.fits(tip, line, since)
+        });
         // What was completed stands, unless the order in which the men arrived speaks against all that could follow it.
-        let reread = n > 0 && (!self.is_completed(n, cx) || (any && onward.is_empty()));
-        if reread {
+        let contradicted = onward.refused && onward.found.is_empty();
+        if n > 0 && (!self.is_completed(n, cx) || contradicted) {
             let before = view.position(n - 1);
             let since = view.seen_at(n - 1);
-            let mut found = explain::lines_to(before, &self.picture, mask, depth, 2);
-            found.retain(|line| {
-                self.may_have_passed(before, line, since)
-                    && self.order(before, line) != Order::Against
+            let lines = explain::lines_to(before, &self.picture, mask, depth, |line| {
+                self.fits(before, line, since)
             });
-            if let [line] = found.as_slice() {
+            if let Some(line) = lines.sole() {
                 let moves = self.seen(before, line, now);
                 self.otherwise(n - 1, moves, now, cx);
                 return true;
             }
         }
-        if onward.is_empty() {
+        if !onward.explain() {
             return false;
         }
         let tip = tip.clone();
         self.jumped(&tip, n, onward, now);
         true
+    }
+
+    /// Whether what was seen of the squares allows this line.
+    fn fits(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+        self.may_have_passed(from, line, since) && self.order(from, line) != Order::Against
     }
 
     /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
@@ -162,10 +167,7 @@ impl Sensing {
         let Some(exchanged) = exchanged else {
             return false;
         };
-        let mut moves = vec![Seen {
-            at: ply.seen_at,
-            ..Seen::new(before, exchanged, ply.seen_at)
-        }];
+        let mut moves = vec![Seen::new(before, exchanged, ply.seen_at)];
         for later in &cx.line.plies[index + 1..] {
             let from = moves[moves.len() - 1].after.clone();
             if !from.is_playable(later.mv) {
@@ -288,10 +290,10 @@ impl Sensing {
     }
 
     fn read_anew(&mut self, healed: Option<Healed>, now: Millis) -> bool {
-        let Some((keep, from, found)) = healed else {
+        let Some((keep, from, lines)) = healed else {
             return false;
         };
-        self.jumped(&from, keep, found, now);
+        self.jumped(&from, keep, lines, now);
         // The record has to be brought up to date before it can be seen that nothing is wrong any more.
         self.look_due = true;
         true
@@ -309,11 +311,12 @@ impl Sensing {
                 let from = view.position(keep);
                 let recorded: Vec<Move> = (keep..n).filter_map(|ply| view.mv(ply)).collect();
                 let depth = plies - keep;
-                let mut found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, depth, 16);
-                found.retain(|line| {
-                    self.order(from, line) != Order::Against && holds_what_was_seen(line, &recorded)
-                });
-                (!found.is_empty()).then(|| (keep, from.clone(), found))
+                let lines =
+                    explain::lines_to(from, &self.picture, Bitboard::EMPTY, depth, |line| {
+                        self.order(from, line) != Order::Against
+                            && holds_what_was_seen(line, &recorded)
+                    });
+                lines.explain().then(|| (keep, from.clone(), lines))
             })
     }
 
@@ -348,7 +351,11 @@ impl Sensing {
                 if hands.is_empty() {
                     continue;
                 }
-                for line in explain::lines_to(tip, &self.picture, mask | hands, depth, 2) {
+                let lines = explain::lines_to(tip, &self.picture, mask | hands, depth, |_| true);
+                if !lines.complete {
+                    return None;
+                }
+                for line in lines.found {
                     let on_its_way = line.first().is_some_and(|m| {
                         let from = m.from();
                         let castles = matches!(m.role(), Role::King | Role::Rook)
@@ -405,19 +412,14 @@ impl Sensing {
     }
 
     /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.
-    pub(super) fn jumped(
-        &mut self,
-        tip: &Position,
-        keep: usize,
-        found: Vec<Vec<Move>>,
-        now: Millis,
-    ) {
+    pub(super) fn jumped(&mut self, tip: &Position, keep: usize, lines: Lines, now: Millis) {
+        let found = lines.found;
         let told: Vec<&Vec<Move>> = found
             .iter()
             .filter(|line| self.order(tip, line) == Order::Told)
             .collect();
         let line = (*told.first().unwrap_or(&&found[0])).clone();
-        let certain = told.len() == 1 || found.len() == 1;
+        let certain = lines.complete && (told.len() == 1 || found.len() == 1);
         let moves = self.seen(tip, &line, now);
         if let Some(mut tentative) = self.tentative.take()
             && let Some(kept) = keep.checked_sub(tentative.keep)
@@ -463,7 +465,7 @@ impl Sensing {
 }
 
 /// How many plies stand, and the lines of several plies from there that lead to what the board shows.
-type Healed = (usize, Position, Vec<Vec<Move>>);
+type Healed = (usize, Position, Lines);
 
 /// The most plies that are read at once.
 const MISSED: usize = 4;
