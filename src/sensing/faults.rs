@@ -228,41 +228,31 @@ impl Sensing {
         })
     }
 
+    /// What these squares show, in the words of the Laws where it is one player's deed.
     pub(super) fn classify(&self, position: &Position, open: Bitboard) -> Fault {
-        let attempt = Attempt::read(position, open, |square| self.picture.piece(square));
-        let mut fault = Fault {
-            id: 0,
-            kind: FaultKind::Displaced,
-            squares: open,
-            over: Bitboard::EMPTY,
-            side: None,
-            reason: None,
-            uci: None,
-            level: Level::Noted,
-            since: self.last_change,
-            shadow: Vec::new(),
-            ply: None,
-            answered: false,
+        let mut fault = Fault::new(FaultKind::Displaced, open, self.last_change);
+        let own_turn = |attempt: &Attempt| attempt.color() == position.turn();
+        let attempt = Attempt::read(position, open, |square| self.picture.piece(square))
+            // A legal move is no fault, whatever else stands on the board.
+            .filter(|attempt| !own_turn(attempt) || !is_playable_on_turn(position, *attempt));
+        let Some(attempt) = attempt else {
+            return fault;
         };
-        if let Some(attempt) = attempt {
-            let own_turn = attempt.color() == position.turn();
-            fault.side = Some(attempt.color());
-            fault.reason = Some(attempt.reason(position));
-            fault.uci = attempt.uci(position);
-            fault.kind = match attempt {
-                Attempt::Swapped { .. } => FaultKind::Displaced,
-                _ if attempt.takes_own_man(position) => FaultKind::Displaced,
-                _ if own_turn => FaultKind::IllegalMove,
-                attempt if is_playable_on_turn(position, attempt) => FaultKind::OutOfTurn,
-                // A man of the side that has not the move, where it could not go if it had: nobody moved it there.
-                _ => FaultKind::Displaced,
-            };
-            if let Some(m) = attempt
-                .as_move(position)
-                .filter(|_| fault.kind == FaultKind::IllegalMove)
-            {
-                fault.shadow = vec![Seen::new(position, m, self.last_change)];
-            }
+        fault.side = Some(attempt.color());
+        fault.reason = Some(attempt.reason(position));
+        fault.uci = attempt.uci(position);
+        fault.kind = match attempt {
+            Attempt::Swapped { .. } => FaultKind::Displaced,
+            _ if attempt.takes_own_man(position) => FaultKind::Displaced,
+            _ if own_turn(&attempt) => FaultKind::IllegalMove,
+            _ if is_playable_on_turn(position, attempt) => FaultKind::OutOfTurn,
+            // A man of the side that has not the move, where it could not go if it had: nobody moved it there.
+            _ => FaultKind::Displaced,
+        };
+        if fault.kind == FaultKind::IllegalMove
+            && let Some(m) = attempt.as_move(position)
+        {
+            fault.shadow = vec![Seen::new(position, m, self.last_change)];
         }
         fault
     }
@@ -610,18 +600,10 @@ pub(super) fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Mill
         _ => FaultKind::PromotionUnfinished,
     };
     Fault {
-        id: 0,
-        kind,
-        squares: left,
-        over: Bitboard::EMPTY,
         side: Some(side),
         reason: (kind == FaultKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank),
-        uci: None,
         level: Level::Told,
-        since,
-        shadow: Vec::new(),
-        ply: None,
-        answered: false,
+        ..Fault::new(kind, left, since)
     }
 }
 

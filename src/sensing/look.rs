@@ -12,11 +12,37 @@ impl Sensing {
         if self.waiting.is_some() && !self.end_of_waiting(cx) {
             return;
         }
-        if self.match_near(now, cx) {
+        let resumed = std::mem::take(&mut self.resumed);
+        if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
+        } else if let Some(tentative) = self.tentative.take() {
+            // What was never told need not have been: a captured man that is dragged along may stand where its own side could have moved.
+            if self.match_near(now, cx) {
+                self.away = None;
+            } else {
+                self.tentative = Some(tentative);
+            }
         }
         self.close_restored(cx);
         self.tell_sync();
+    }
+
+    /// The clock runs again: a position of the game so far is a takeback, however many plies would lead there by playing on.
+    fn match_earlier(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let n = cx.line.len();
+        if self.picture.agrees_with(cx.line.tip().board()) {
+            return false;
+        }
+        // The start, from further away, is the next game's array and no takeback.
+        let deepest = if n > 2 { 1 } else { 0 };
+        let earlier = (deepest..n)
+            .rev()
+            .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
+        if let Some(keep) = earlier {
+            self.tentative = None;
+            self.retracted_to(keep, now, cx);
+        }
+        earlier.is_some()
     }
 
     /// Looks among the positions next to where the game stands: the same, one move on, the last move otherwise or not at all.

@@ -26,7 +26,7 @@ mod trail;
 mod view;
 
 pub use crate::game::Seen;
-use trail::{Order, Trail};
+use trail::{Journey, Order, Trail};
 use view::View;
 
 /// How long things must last (defaults; milliseconds).
@@ -204,6 +204,24 @@ pub enum FaultEnd {
 }
 
 impl Fault {
+    /// Something on these squares that has begun now, and is nobody's deed yet.
+    fn new(kind: FaultKind, squares: Bitboard, since: Millis) -> Fault {
+        Fault {
+            id: 0,
+            kind,
+            squares,
+            over: Bitboard::EMPTY,
+            side: None,
+            reason: None,
+            uci: None,
+            level: Level::Noted,
+            since,
+            shadow: Vec::new(),
+            ply: None,
+            answered: false,
+        }
+    }
+
     /// Whether a press of this side shows that play goes on over it: the presser's own deed, or one that nobody's clock would end.
     /// Who moved out of turn does not press; his opponent does.
     fn is_made_loud_by(&self, side: Color) -> bool {
@@ -253,7 +271,8 @@ pub struct Sensing {
     /// The number of the first change after that command.
     waiting_since: u64,
     frozen_since: Option<Millis>,
-    resumed_at: Millis,
+    /// The clock has begun to run again, and the placement was not matched since.
+    resumed: bool,
     sign: Option<(Millis, GameResult)>,
     sign_told: bool,
     lift_over_fault: Option<(Millis, Square)>,
@@ -309,7 +328,7 @@ impl Sensing {
             waiting: None,
             waiting_since: 0,
             frozen_since: None,
-            resumed_at: 0,
+            resumed: false,
             sign: None,
             sign_told: false,
             lift_over_fault: None,
@@ -363,6 +382,11 @@ impl Sensing {
         } else {
             self.look(now, cx);
         }
+    }
+
+    /// The board tells of a change that leaves a square as it was read before: something was there, or gone, and nobody heard of it.
+    pub fn handle_repeated(&mut self, now: Millis, square: Square) {
+        self.trail.touch(now, square);
     }
 
     /// A dump came that was waited for; its changes, if any, were handed in before.
@@ -440,11 +464,11 @@ impl Sensing {
     }
 
     /// The clock runs: the placement is matched once.
-    pub fn handle_clock_running(&mut self, now: Millis, cx: &Context<'_>) {
+    pub fn handle_clock_running(&mut self, cx: &Context<'_>) {
         if self.frozen_since.take().is_some() && cx.following {
             self.searched = false;
             self.look_due = true;
-            self.resumed_at = now;
+            self.resumed = true;
         }
     }
 
@@ -532,7 +556,7 @@ impl Sensing {
         if !self.searched && now >= self.quiet_at() {
             self.searched = true;
             if cx.following {
-                self.search(now, cx);
+                self.search(now, None, cx);
                 self.tell_sync();
             }
             self.observations.push_back(Observation::Stable);

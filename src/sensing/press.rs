@@ -44,7 +44,7 @@ impl Sensing {
         }
         let told = self.observations.len();
         if !self.searched && (press.dump_seen || now >= self.quiet_at()) {
-            self.search(now, cx);
+            self.search(now, Some(press.side), cx);
         }
         let side = press.side;
         let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());

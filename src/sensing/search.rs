@@ -8,7 +8,8 @@ use super::*;
 
 impl Sensing {
     /// Looks further afield, once the placement is quiet: older positions, several plies at once.
-    pub(super) fn search(&mut self, now: Millis, cx: &Context<'_>) {
+    /// A press that is being judged ends the presser's move, whatever the opponent has in his hand.
+    pub(super) fn search(&mut self, now: Millis, pressed: Option<Color>, cx: &Context<'_>) {
         if self.waiting.is_some()
             || self.frozen_since.is_some()
             || self.sign.is_some()
@@ -51,7 +52,7 @@ impl Sensing {
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
-        if let Some(moves) = self.beside_hands(&view, 1, now) {
+        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
             self.arrived_by(moves, now, cx);
             return;
         }
@@ -66,11 +67,14 @@ impl Sensing {
             }
             if depth == 2 {
                 let view = View::new(cx.line, self.tentative.as_ref());
-                if let Some(moves) = self.beside_hands(&view, depth, now) {
+                if let Some(moves) = self.beside_hands(&view, depth, pressed, now) {
                     self.arrived_by(moves, now, cx);
                     return;
                 }
             }
+        }
+        if deepest > 0 && self.read_in_any_order(now, cx) {
+            return;
         }
         self.search_answered(now, cx);
     }
@@ -104,6 +108,22 @@ impl Sensing {
         }
         let tip = tip.clone();
         self.jumped(&tip, n, onward, now);
+        true
+    }
+
+    /// A move and its reply that was made before it: whatever the hands did on the way, the board shows both.
+    fn read_in_any_order(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = View::new(cx.line, self.tentative.as_ref());
+        let (n, tip) = (view.len(), view.tip());
+        let since = view.seen_at(n);
+        let lines = explain::lines_to(tip, &self.picture, self.mask(&view), 2, |line| {
+            self.may_have_passed(tip, line, since)
+        });
+        let Some(line) = lines.sole() else {
+            return false;
+        };
+        let moves = self.seen(tip, line, now);
+        self.arrived_by(moves, now, cx);
         true
     }
 
@@ -309,12 +329,21 @@ impl Sensing {
             .filter(|keep| (2..=MISSED).contains(&(plies - keep)) || *keep < n)
             .find_map(|keep| {
                 let from = view.position(keep);
-                let recorded: Vec<Move> = (keep..n).filter_map(|ply| view.mv(ply)).collect();
+                let recorded: Vec<Recorded> = (keep..n)
+                    .filter_map(|index| {
+                        let mv = view.mv(index)?;
+                        // He may have gone on if he had left where he stopped before the answer came.
+                        let answered = (index + 1 < n).then(|| view.seen_at(index + 2));
+                        let may_go_on = self.picture.is_empty(mv.to())
+                            && answered.is_none_or(|at| self.trail.at(mv.to()) <= at);
+                        Some(Recorded { mv, may_go_on })
+                    })
+                    .collect();
+                let since = view.seen_at(keep);
                 let depth = plies - keep;
                 let lines =
                     explain::lines_to(from, &self.picture, Bitboard::EMPTY, depth, |line| {
-                        self.order(from, line) != Order::Against
-                            && holds_what_was_seen(line, &recorded)
+                        self.fits(from, line, since) && holds_what_was_seen(line, &recorded)
                     });
                 lines.explain().then(|| (keep, from.clone(), lines))
             })
@@ -326,9 +355,11 @@ impl Sensing {
         &self,
         view: &View<'_>,
         depth: usize,
+        pressed: Option<Color>,
         now: Millis,
     ) -> Option<Vec<Seen>> {
         let tip = view.tip();
+        let may_still_take = pressed != Some(tip.turn());
         let board = tip.board();
         let mask = self.mask(view);
         let open = self.picture.differing(board) & !mask;
@@ -360,12 +391,12 @@ impl Sensing {
                         let from = m.from();
                         let castles = matches!(m.role(), Role::King | Role::Rook)
                             && (own & (board.kings() | board.rooks())).any();
-                        castles
-                            || tip.moves().into_iter().any(|other| {
-                                other.from() == from
-                                    && theirs.contains(capture_square(other))
-                                    && other.is_capture()
-                            })
+                        let takes = |other: &Move| {
+                            other.from() == from
+                                && theirs.contains(capture_square(*other))
+                                && other.is_capture()
+                        };
+                        castles || (may_still_take && tip.moves().iter().any(takes))
                     });
                     if on_its_way {
                         continue;
@@ -397,10 +428,11 @@ impl Sensing {
             // Without a clock nobody can tell a long takeback from analysis.
             cx.line.len().saturating_sub(2).min(n)
         };
+        let set_aside = self.faulty();
         for keep in (deepest..n).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
-            if differing.is_empty() {
+            if (differing & !set_aside).is_empty() {
                 return Some((keep, Vec::new()));
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
@@ -436,20 +468,49 @@ impl Sensing {
         });
     }
 
-    /// What the squares where the men of this line arrived say of its order.
+    /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
-        let mut arrivals: Vec<Square> = Vec::with_capacity(line.len());
+        let mut taken = Bitboard::EMPTY;
         let mut turn = from.turn();
+        let mut journeys: Vec<Journey> = Vec::with_capacity(line.len());
         for m in line {
-            arrivals.push(match m {
+            let to = match m {
                 Move::Castle { king, rook } => {
                     CastlingSide::from_king_side(king < rook).king_to(turn)
                 }
                 m => m.to(),
-            });
+            };
+            journeys.push(
+                m.from()
+                    .map_or_else(Journey::default, |from| self.journey(from, to)),
+            );
             turn = !turn;
         }
-        self.trail.order(&arrivals)
+        // Where two arrived on one square only the later can be told; who went on from where he came tells nothing of the first step.
+        for (index, m) in line.iter().enumerate().rev() {
+            if taken.contains(m.to()) {
+                journeys[index] = Journey::default();
+            }
+            taken.add(m.to());
+            if let Some(from) = m.from() {
+                taken.add(from);
+            }
+        }
+        trail::order(&journeys)
+    }
+
+    /// A man that stood astray, or moved before its turn, made its move at any time since.
+    fn journey(&self, from: Square, to: Square) -> Journey {
+        let mut journey = self.trail.journey(from, to);
+        let deed = self.faults.iter().find(|fault| {
+            fault.squares.contains(from)
+                && matches!(fault.kind, FaultKind::IllegalMove | FaultKind::OutOfTurn)
+        });
+        if let Some(fault) = deed {
+            journey.begun = journey.begun.map(|begun| begun.min(fault.since));
+            journey.ended = None;
+        }
+        journey
     }
 
     pub(super) fn seen(&self, from: &Position, line: &[Move], now: Millis) -> Vec<Seen> {
@@ -470,16 +531,22 @@ type Healed = (usize, Position, Lines);
 /// The most plies that are read at once.
 const MISSED: usize = 4;
 
-/// Whether a line tells of all that was recorded, in its order, but for one man that went on or stopped earlier.
-fn holds_what_was_seen(line: &[Move], recorded: &[Move]) -> bool {
+/// A ply that was read, and whether its man may have gone on from there.
+struct Recorded {
+    mv: Move,
+    may_go_on: bool,
+}
+
+/// Whether a line tells of all that was recorded, in its order, but for one man that went on.
+fn holds_what_was_seen(line: &[Move], recorded: &[Recorded]) -> bool {
     let mut seen = recorded.iter().peekable();
-    let mut continued = false;
+    let mut gone_on = false;
     for m in line {
         let Some(next) = seen.peek() else { break };
-        if *next == m {
+        if next.mv == *m {
             seen.next();
-        } else if !continued && is_continued(**next, *m) {
-            continued = true;
+        } else if !gone_on && next.may_go_on && is_continued(next.mv, *m) {
+            gone_on = true;
             seen.next();
         }
     }

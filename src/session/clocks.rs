@@ -36,7 +36,7 @@ impl Table {
                         self.raise(Source::Clock, notice);
                         // A clock that is absent freezes nothing.
                         let (sensing, cx) = self.sensing();
-                        sensing.handle_clock_running(now, &cx);
+                        sensing.handle_clock_running(&cx);
                         if let Some(game) = &mut self.game {
                             game.clocks.stopped_at = None;
                         }
@@ -80,7 +80,7 @@ impl Table {
         }
         self.tell_game();
         let (sensing, cx) = self.sensing();
-        sensing.handle_clock_running(now, &cx);
+        sensing.handle_clock_running(&cx);
         self.close_alert(Source::Clock, CloseReason::Restored);
     }
 

@@ -363,6 +363,8 @@ impl Session {
                             dump: false,
                         },
                     );
+                } else {
+                    self.enter(now, What::Repeated(entry::index(square)));
                 }
             }
             Reading::Dump(squares) => {
@@ -478,6 +480,12 @@ impl Table {
         self.run_until(entry.at);
         match &entry.what {
             What::Squares { changes, dump } => self.apply_squares(changes, Look::from_dump(*dump)),
+            What::Repeated(index) => {
+                if let Ok(square) = Square::try_from(u32::from(*index)) {
+                    let square = board::oriented(square, self.stands());
+                    self.sensing.handle_repeated(entry.at, square);
+                }
+            }
             What::Dump => {
                 let (sensing, cx) = self.sensing();
                 let now = entry.at;
