@@ -221,6 +221,12 @@ impl Position {
         }
     }
 
+    /// Whether a game begins here: nothing was played before.
+    pub fn is_array(&self) -> bool {
+        let setup = self.setup();
+        setup.turn == Color::White && u32::from(setup.fullmoves) == 1
+    }
+
     /// The moves that the men can make by their geometry, king safety and legality of castling aside.
     pub fn geometric_moves(&self) -> MoveList {
         geometric_moves(&self.setup(), self.mode)

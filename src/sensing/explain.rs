@@ -189,18 +189,7 @@ fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usiz
     let board = position.board();
     Color::ALL.into_iter().all(|color| {
         let had = board.by_color(color).count();
-        let shown = Square::ALL
-            .into_iter()
-            .filter(
-                |square| match picture.at(*square).filter(|_| !mask.contains(*square)) {
-                    Some(Contents::Piece(piece)) => piece.color == color,
-                    Some(Contents::Side(side)) => side == color,
-                    // What cannot be told apart, was not read or is set aside counts as it should be.
-                    Some(Contents::Occupied) | None => board.color_at(*square) == Some(color),
-                    _ => false,
-                },
-            )
-            .count();
+        let shown = shown_of(color, position, picture, mask);
         // The side to move makes the odd plies.
         let plies_of_other = if color == position.turn() {
             depth / 2
@@ -359,6 +348,31 @@ pub fn only_hands(position: &Position, picture: &Picture, open: Bitboard) -> boo
                 && (missing & board.rooks()).count() == 1)
     };
     fits(Color::White) && fits(Color::Black)
+}
+
+/// Whether the board shows more men of one side than there are.
+pub fn has_too_many(position: &Position, picture: &Picture) -> bool {
+    Color::ALL.into_iter().any(|color| {
+        shown_of(color, position, picture, Bitboard::EMPTY)
+            > position.board().by_color(color).count()
+    })
+}
+
+/// How many men of this side the board shows. What cannot be told apart, was not read or is set aside counts as it should be.
+fn shown_of(color: Color, position: &Position, picture: &Picture, mask: Bitboard) -> usize {
+    Square::ALL
+        .into_iter()
+        .filter(
+            |square| match picture.at(*square).filter(|_| !mask.contains(*square)) {
+                Some(Contents::Piece(piece)) => piece.color == color,
+                Some(Contents::Side(side)) => side == color,
+                Some(Contents::Occupied) | None => {
+                    position.board().color_at(*square) == Some(color)
+                }
+                _ => false,
+            },
+        )
+        .count()
 }
 
 /// Whether every difference is a man that has gone.

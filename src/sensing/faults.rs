@@ -92,6 +92,10 @@ impl Sensing {
     /// Things that are never told, however long: men in the hands, a move on its way.
     pub(super) fn is_patient(&self, view: &View<'_>, open: Bitboard, cx: &Context<'_>) -> bool {
         let tip = view.tip();
+        // More men than there are, and a dump agrees: one that is on its way does not stand where it came from.
+        if self.grace_passed && self.dump_seen && explain::has_too_many(tip, &self.picture) {
+            return false;
+        }
         if explain::only_hands(tip, &self.picture, open)
             || explain::is_in_progress(tip, &self.picture, open)
         {

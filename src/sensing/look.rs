@@ -33,8 +33,7 @@ impl Sensing {
         if self.picture.agrees_with(cx.line.tip().board()) {
             return false;
         }
-        // The start, from further away, is the next game's array and no takeback.
-        let deepest = if n > 2 { 1 } else { 0 };
+        let deepest = deepest_takeback(cx.line, n);
         let earlier = (deepest..n)
             .rev()
             .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
@@ -458,6 +457,11 @@ impl Sensing {
             });
         }
     }
+}
+
+/// How far back a takeback can go: an array, from further away than two plies, is the next game's.
+pub(super) fn deepest_takeback(line: &Line, plies: usize) -> usize {
+    usize::from(plies > 2 && line.start.is_array())
 }
 
 /// Whether `later` is the same man going on, or castling begun with the rook or the king.

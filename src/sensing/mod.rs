@@ -254,6 +254,8 @@ pub struct Sensing {
     /// The search that waits for quiet has been made for this placement.
     searched: bool,
     dump_asked: bool,
+    /// A dump has agreed with what is seen, since that last changed.
+    dump_seen: bool,
     grace_passed: bool,
     tentative: Option<Tentative>,
     faults: Vec<Fault>,
@@ -317,6 +319,7 @@ impl Sensing {
             last_change: 0,
             searched: true,
             dump_asked: false,
+            dump_seen: false,
             grace_passed: false,
             tentative: None,
             faults: Vec::new(),
@@ -369,6 +372,7 @@ impl Sensing {
         self.last_change = now;
         self.searched = false;
         self.dump_asked = false;
+        self.dump_seen = false;
         self.grace_passed = false;
         if changed.into_iter().any(|square| CENTRE.contains(&square)) {
             self.watch_kings(now);
@@ -391,6 +395,7 @@ impl Sensing {
 
     /// A dump came that was waited for; its changes, if any, were handed in before.
     pub fn handle_dump(&mut self, now: Millis, cx: &Context<'_>) {
+        self.dump_seen = true;
         if let Some(press) = self.presses.front_mut()
             && press.dump_asked
         {
@@ -400,10 +405,10 @@ impl Sensing {
     }
 
     /// Whether a dump would settle something, even one that changes nothing.
-    pub fn awaits_dump(&self) -> bool {
-        self.presses
-            .front()
-            .is_some_and(|press| press.dump_asked && !press.dump_seen)
+    pub fn awaits_dump(&self, cx: &Context<'_>) -> bool {
+        let press = self.presses.front();
+        press.is_some_and(|press| press.dump_asked && !press.dump_seen)
+            || (!self.dump_seen && cx.following && self.is_unexplained(cx))
     }
 
     /// This side pressed the clock.
@@ -416,7 +421,13 @@ impl Sensing {
         let view = View::new(cx.line, self.tentative.as_ref());
         let n = view.len();
         let recorded = |ply: usize| cx.line.plies.get(ply - 1).filter(|_| ply <= view.keep);
-        if n >= 2
+        let in_place = self
+            .picture
+            .differing(view.tip().board())
+            .into_iter()
+            .all(|square| !self.concerns(square, side, view.tip()));
+        if in_place
+            && n >= 2
             && view.position(n - 1).turn() != side
             && recorded(n - 1).is_some_and(|ply| !ply.pressed)
             && recorded(n).is_none_or(|ply| !ply.pressed)
@@ -428,11 +439,6 @@ impl Sensing {
             return;
         }
         // His move stands and is told: this completes it, whatever is seen before the press is judged.
-        let in_place = self
-            .picture
-            .differing(view.tip().board())
-            .into_iter()
-            .all(|square| !self.concerns(square, side, view.tip()));
         let spent = in_place
             && n >= 1
             && view.position(n - 1).turn() == side

@@ -43,7 +43,7 @@ impl Sensing {
             return;
         }
         let told = self.observations.len();
-        if !self.searched && (press.dump_seen || now >= self.quiet_at()) {
+        if press.dump_seen || now >= self.quiet_at() {
             self.search(now, Some(press.side), cx);
         }
         let side = press.side;

@@ -3,7 +3,7 @@
 
 use super::explain::Lines;
 use super::faults::unfinished_fault;
-use super::look::{capture_square, is_continued};
+use super::look::{capture_square, deepest_takeback, is_continued};
 use super::*;
 
 impl Sensing {
@@ -421,9 +421,8 @@ impl Sensing {
         let n = view.len();
         let deepest = if cx.unstarted {
             0
-        } else if cx.has_clock && n > 2 {
-            // The start, from further away, is the next game's array and no takeback.
-            1
+        } else if cx.has_clock {
+            deepest_takeback(cx.line, n)
         } else {
             // Without a clock nobody can tell a long takeback from analysis.
             cx.line.len().saturating_sub(2).min(n)

@@ -382,7 +382,7 @@ impl Session {
                         },
                     );
                 }
-                if self.table.sensing.awaits_dump() {
+                if self.table.awaits_dump() {
                     self.enter(now, What::Dump);
                 }
             }
@@ -428,6 +428,11 @@ impl Session {
 }
 
 impl Table {
+    fn awaits_dump(&mut self) -> bool {
+        let (sensing, cx) = self.sensing();
+        sensing.awaits_dump(&cx)
+    }
+
     fn new(settings: Settings, now: Millis) -> Table {
         let mut table = Table {
             sensing: Sensing::new(settings.timing),
