@@ -53,8 +53,11 @@ impl Table {
     /// What the clock shows goes into the record of the game.
     pub(super) fn show_clock_times(&mut self) {
         let shown = self.clock_times();
+        let Some((at, _)) = self.clock.last() else {
+            return;
+        };
         if let Some(game) = self.game.as_mut().filter(|_| self.clock.is_attached()) {
-            game.show_times(shown);
+            game.show_times(at, shown);
             self.tell_game();
         }
     }
