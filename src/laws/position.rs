@@ -382,10 +382,6 @@ impl Position {
         self.board().board_fen().to_string()
     }
 
-    pub fn is_check(&self) -> bool {
-        self.legal().is_some_and(|chess| chess.is_check())
-    }
-
     /// Whether the Laws end the game here: mate (5.1.1) or stalemate (5.2.1).
     pub fn ending(&self) -> Option<Ending> {
         let chess = self.legal()?;

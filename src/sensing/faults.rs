@@ -57,7 +57,7 @@ impl Sensing {
 
     /// Whether the placement is something that no legal play, no hand and no fault told already explains.
     pub(super) fn is_unexplained(&self, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         !self.shadow_shown() && (differing & !self.mask_of(&view, differing)).any()
     }
@@ -120,7 +120,7 @@ impl Sensing {
         {
             return None;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let forgotten = self.forgotten(&view);
         if forgotten.any() && forgotten.count() <= CLEARED {
@@ -282,14 +282,14 @@ impl Sensing {
         }
         let missing = self.own_men_missing(side, his_turn, cx);
         if self.faults.len() == told && missing.any() {
-            let view = View::new(cx.line, self.tentative.as_ref());
+            let view = self.view(cx);
             let mut fault = self.classify(view.tip(), missing);
             fault.level = Level::Told;
             self.raise(fault);
             self.unspent = Some(side);
         } else if self.faults.len() == told && his_turn {
             // Nothing was played, and something stands where nothing should: the press leaves it no more time.
-            let view = View::new(cx.line, self.tentative.as_ref());
+            let view = self.view(cx);
             let tip = view.tip();
             let open = self.picture.differing(tip.board()) & !self.mask(&view);
             if open.any()
@@ -310,7 +310,7 @@ impl Sensing {
         his_turn: bool,
         cx: &Context<'_>,
     ) -> Bitboard {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.faulty();
         if !explain::is_only_missing(tip, &self.picture, open) {
@@ -366,7 +366,7 @@ impl Sensing {
             && pressed.is_some_and(|side| fault.side != Some(side));
         let level = if others { Level::Noted } else { level };
         // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
-        let turn = View::new(cx.line, self.tentative.as_ref()).tip().turn();
+        let turn = self.view(cx).tip().turn();
         let over = self.faults.iter_mut().find(|known| {
             known.side == Some(turn) && known.reason.is_some() && known.level >= Level::Told
         });
@@ -379,7 +379,7 @@ impl Sensing {
             return;
         }
         if let Some(seen) = seen {
-            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            let keep = self.view(cx).len();
             self.flush();
             self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
         }
@@ -458,7 +458,7 @@ impl Sensing {
         if self.faults.is_empty() {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         let (over, open): (Vec<Fault>, Vec<Fault>) = self
             .faults
@@ -527,7 +527,7 @@ impl Sensing {
         if !cx.has_clock || self.frozen_since.is_some() || self.waiting.is_some() {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let theirs = lifted & tip.board().by_color(!tip.turn());
         let Some(square) = theirs.first() else { return };
@@ -555,7 +555,7 @@ impl Sensing {
     }
 
     pub(super) fn is_put_back(&self, square: Square, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let man = view.tip().board().piece_at(square);
         self.picture
             .at(square)
@@ -564,19 +564,20 @@ impl Sensing {
 
     /// The opponent has begun to answer an irregular move: suspected, and told.
     pub(super) fn tell_irregular_move(&mut self, now: Millis, cx: &Context<'_>) {
-        let view = View::new(cx.line, self.tentative.as_ref());
-        let tip = view.tip().clone();
+        let turn = self.view(cx).tip().turn();
         if let Some(fault) = self
             .faults
             .iter_mut()
-            .find(|fault| fault.side == Some(tip.turn()) && fault.level == Level::Noted)
+            .find(|fault| fault.side == Some(turn) && fault.level == Level::Noted)
         {
             fault.level = Level::Told;
             let fault = fault.clone();
             self.observations.push_back(Observation::Fault(fault));
             return;
         }
-        let theirs = tip.board().by_color(!tip.turn());
+        let view = self.view(cx);
+        let tip = view.tip();
+        let theirs = tip.board().by_color(!turn);
         let in_hand: Bitboard = theirs
             .into_iter()
             .filter(|square| self.picture.is_empty(*square))
@@ -587,7 +588,7 @@ impl Sensing {
         if lifted.count() != 1 {
             return;
         }
-        let mut fault = self.classify(&tip, open & !lifted);
+        let mut fault = self.classify(tip, open & !lifted);
         if fault.kind == FaultKind::IllegalMove {
             fault.level = Level::Told;
             fault.since = now;

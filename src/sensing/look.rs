@@ -46,7 +46,7 @@ impl Sensing {
 
     /// Looks among the positions next to where the game stands: the same, one move on, the last move otherwise or not at all.
     pub(super) fn match_near(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         if differing.is_empty() {
             self.arrived_again(now);
@@ -59,14 +59,14 @@ impl Sensing {
         }
         let masks = if mask.is_empty() { 1 } else { 2 };
         for mask in [none, mask].into_iter().take(masks) {
-            let view = View::new(cx.line, self.tentative.as_ref());
+            let view = self.view(cx);
             let tip = view.tip();
             if (differing & !mask).is_empty() {
                 self.arrived_again(now);
                 return true;
             }
             let found = explain::moves_to(tip, &self.picture, differing, mask);
-            if let Some(m) = self.sole(&found) {
+            if let Some(m) = sole(&found) {
                 if !self.may_play(tip, m) {
                     return false;
                 }
@@ -97,7 +97,7 @@ impl Sensing {
                     return false;
                 }
                 let found = explain::moves_to(before, &self.picture, differing, none);
-                if let Some(m) = self.sole(&found)
+                if let Some(m) = sole(&found)
                     && self.may_play(before, m)
                     && (m.is_castle() || self.may_move_on(tip))
                 {
@@ -288,9 +288,7 @@ impl Sensing {
         let before = if moves.len() > 1 {
             moves[moves.len() - 2].after.clone()
         } else {
-            View::new(cx.line, self.tentative.as_ref())
-                .position(keep)
-                .clone()
+            self.view(cx).position(keep).clone()
         };
         let hold = self.hold(&before, last.mv, cx).max(self.rest(keep, cx));
         let same_man = cx.line.plies.get(keep).is_some_and(|ply| {
@@ -317,14 +315,6 @@ impl Sensing {
             shown: true,
             why,
         });
-    }
-
-    /// The only move that explains the board. Among several that look alike a poorer sensor decides nothing.
-    pub(super) fn sole(&self, found: &[Move]) -> Option<Move> {
-        match found {
-            [m] => Some(*m),
-            _ => None,
-        }
     }
 
     /// While the record is frozen only a move whose man was lifted before the stop may finish.
@@ -456,6 +446,14 @@ impl Sensing {
                 by: CompletedBy::Press,
             });
         }
+    }
+}
+
+/// The only move that explains the board. Among several that look alike a poorer sensor decides nothing.
+pub(super) fn sole(found: &[Move]) -> Option<Move> {
+    match found {
+        [m] => Some(*m),
+        _ => None,
     }
 }
 

@@ -418,7 +418,7 @@ impl Sensing {
         }
         self.unspent = None;
         // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let recorded = |ply: usize| cx.line.plies.get(ply - 1).filter(|_| ply <= view.keep);
         let in_place = self
@@ -481,13 +481,7 @@ impl Sensing {
     /// The record was changed by a command or a new game: sensing stands on it from here on. With `wait` the board may differ from
     /// the record, and is left alone until it agrees or a move is made by hand.
     pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
-        self.tentative = None;
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.look_due = false;
-        self.lift_over_fault = None;
-        self.close_faults(FaultEnd::Superseded);
+        self.forget_play(FaultEnd::Superseded);
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
         self.waiting_since = self.trail.looks();
@@ -502,16 +496,9 @@ impl Sensing {
 
     /// A new game begins on this board: nothing of the last one counts.
     pub fn restart(&mut self, picture: Picture, now: Millis) {
-        self.close_faults(FaultEnd::Ended);
+        self.forget_play(FaultEnd::Ended);
         self.picture = picture;
-        self.tentative = None;
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.look_due = false;
-        self.waiting = None;
         self.frozen_since = None;
-        self.lift_over_fault = None;
         self.sign_told = false;
         // It has stood still once it has stood still in this game.
         self.last_change = now;
@@ -528,19 +515,25 @@ impl Sensing {
 
     /// The game has ended: only the result sign is looked for.
     pub fn finish(&mut self) {
-        self.tentative = None;
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.look_due = false;
-        self.waiting = None;
-        self.lift_over_fault = None;
-        self.close_faults(FaultEnd::Ended);
+        self.forget_play(FaultEnd::Ended);
         if !self.in_sync {
             self.in_sync = true;
             self.observations
                 .push_back(Observation::Sync { in_sync: true });
         }
+    }
+
+    /// What was seen of a record that is another one now, and was not told, counts no more.
+    fn forget_play(&mut self, why: FaultEnd) {
+        self.tentative = None;
+        self.presses.clear();
+        self.unspent = None;
+        self.away = None;
+        self.look_due = false;
+        self.resumed = false;
+        self.waiting = None;
+        self.lift_over_fault = None;
+        self.close_faults(why);
     }
 
     /// Fires what is due at `now`, which is the earliest deadline; tells the name of the timer.

@@ -48,7 +48,7 @@ impl Sensing {
         }
         let side = press.side;
         let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let his_is_pending = !view.moves.is_empty() && mover(&view, view.len()) == Some(side);
         if self.observations.len() == told && his_is_pending {
             self.flush();
@@ -57,7 +57,7 @@ impl Sensing {
             self.presses.push_front(press);
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         // His last move: the last of all, or answered already without the press.
         let his = if mover(&view, n) == Some(side) {
@@ -123,9 +123,7 @@ impl Sensing {
             return;
         }
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
-        let his_turn = !press.spent
-            && !completed
-            && View::new(cx.line, self.tentative.as_ref()).tip().turn() == side;
+        let his_turn = !press.spent && !completed && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {
             if !self.has_second_look(now, press, cx) {
                 return;
@@ -191,7 +189,7 @@ impl Sensing {
         let mut fault = unfinished_fault(m, left, side, now);
         if fault.kind != FaultKind::PromotionUnfinished {
             // What he played is plain; what is left to do is set aside.
-            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            let keep = self.view(cx).len();
             self.flush();
             self.tell_moves(
                 keep,

@@ -3,7 +3,7 @@
 
 use super::explain::Lines;
 use super::faults::unfinished_fault;
-use super::look::{capture_square, deepest_takeback, is_continued};
+use super::look::{capture_square, deepest_takeback, is_continued, sole};
 use super::*;
 
 impl Sensing {
@@ -20,7 +20,7 @@ impl Sensing {
         if self.heal(now, cx) || !self.is_unexplained(cx) {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let differing = self.picture.differing(tip.board());
         let differing = differing & !self.mask_of(&view, differing);
@@ -31,7 +31,7 @@ impl Sensing {
         if older.is_none() && self.look_further_back(now, cx) {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         if let Some((keep, moves)) = older {
             self.tentative = Some(Tentative {
@@ -66,7 +66,7 @@ impl Sensing {
                 return;
             }
             if depth == 2 {
-                let view = View::new(cx.line, self.tentative.as_ref());
+                let view = self.view(cx);
                 if let Some(moves) = self.beside_hands(&view, depth, pressed, now) {
                     self.arrived_by(moves, now, cx);
                     return;
@@ -81,7 +81,7 @@ impl Sensing {
 
     /// Several plies at once that explain the board, from where the game stands or with its last ply read otherwise.
     fn read_several(&mut self, depth: usize, now: Millis, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let mask = self.mask(&view);
         let tip = view.tip();
@@ -113,7 +113,7 @@ impl Sensing {
 
     /// A move and its reply that was made before it: whatever the hands did on the way, the board shows both.
     fn read_in_any_order(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let (n, tip) = (view.len(), view.tip());
         let since = view.seen_at(n);
         let lines = explain::lines_to(tip, &self.picture, self.mask(&view), 2, |line| {
@@ -208,7 +208,7 @@ impl Sensing {
 
     /// Looks for a move that was answered before it was finished, or though it is none.
     pub(super) fn search_answered(&mut self, now: Millis, cx: &Context<'_>) {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let keep = view.len();
         if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
@@ -290,7 +290,7 @@ impl Sensing {
         if self.faults.is_empty() {
             return false;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let tip = view.tip();
         let differing = self.picture.differing(tip.board());
@@ -303,7 +303,7 @@ impl Sensing {
 
     /// The same where one more ply would explain the board: it was no ply if fewer explain it too.
     pub(super) fn heal_with_fewer(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let healed = (n.saturating_sub(1)..=n).find_map(|plies| self.healed(plies, &view));
         self.read_anew(healed, now)
@@ -435,7 +435,7 @@ impl Sensing {
                 return Some((keep, Vec::new()));
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
-            if let Some(m) = self.sole(&found) {
+            if let Some(m) = sole(&found) {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
