@@ -417,7 +417,8 @@ impl Sensing {
     }
 
     pub(super) fn escalation_at(&self, fault: &Fault, cx: &Context<'_>) -> Option<Millis> {
-        if fault.level > Level::Noted {
+        // Before the clock was started men are still being set up.
+        if fault.level > Level::Noted || (cx.unstarted && cx.line.is_empty()) {
             return None;
         }
         match fault.kind {
