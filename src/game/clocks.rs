@@ -12,6 +12,8 @@ pub struct Clocks {
     /// A clock has run, or was pressed, in this game.
     pub used: bool,
     pub stopped_at: Option<Millis>,
+    /// That it stands for long has been told, be the alert still open or not.
+    pub stop_told: bool,
     /// What it showed last.
     pub shown: ByColor<Option<u64>>,
     /// Whose flags are down.
@@ -81,6 +83,7 @@ impl Game {
             self.clocks.thought_ms += now.saturating_sub(since);
         }
         self.clocks.stopped_at = Some(now);
+        self.clocks.stop_told = false;
         self.change();
         true
     }

@@ -477,7 +477,7 @@ impl Table {
             if over {
                 self.follow_record(true);
             }
-            self.close_alert(Source::Result, CloseReason::Superseded);
+            self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
             return;
         }
         let known = over.then(|| game.verdict.termination.clone());
@@ -486,7 +486,7 @@ impl Table {
             termination: verdict.termination.or(usual),
             ..verdict
         };
-        self.close_alert(Source::Result, CloseReason::Superseded);
+        self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
         if !over {
             self.end_game(verdict);
             return;

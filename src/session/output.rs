@@ -490,14 +490,17 @@ impl Table {
             Some(known) => known.id.clone(),
             None => self.alerts.next_id(),
         };
-        let ply = match (&known, notice.ply) {
+        let game = self.game.as_ref().map(|game| game.id.clone());
+        // What outlasts its game is told anew in the words of this one.
+        let told_here = known.as_ref().filter(|known| known.game == game);
+        let ply = match (told_here, notice.ply) {
             (Some(known), None) => known.ply as usize,
             (_, Some(ply)) => ply,
             (None, None) => self.line().len() + 1,
         };
         let place = Place {
             table: self.table_name(),
-            game: self.game.as_ref().map(|game| game.id.clone()),
+            game,
             ply: ply as u32,
             move_number: self
                 .line()
@@ -574,15 +577,19 @@ impl Table {
     }
 
     pub(super) fn close_alert(&mut self, source: Source, why: CloseReason) {
-        self.close_alerts(|of| *of == source, why);
+        self.close_alerts(|of, _| *of == source, why);
     }
 
-    pub(super) fn close_alerts(&mut self, which: impl Fn(&Source) -> bool, why: CloseReason) {
+    pub(super) fn close_alerts(
+        &mut self,
+        which: impl Fn(&Source, &AlertBody) -> bool,
+        why: CloseReason,
+    ) {
         let sources: Vec<Source> = self
             .alerts
             .iter()
+            .filter(|(source, body)| which(source, body))
             .map(|(source, _)| source)
-            .filter(which)
             .collect();
         for source in sources {
             let Some(body) = self.alerts.close(source) else {
