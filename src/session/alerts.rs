@@ -69,9 +69,9 @@ impl Alerts {
         }
     }
 
-    /// Somebody has seen it; none if no alert of this id is open.
-    pub fn ack(&mut self, id: &str, ack: Ack) -> Option<AlertBody> {
-        let open = self.open.values_mut().find(|open| open.body.id == id)?;
+    /// Somebody has seen it; none if this source has none open.
+    pub fn ack(&mut self, source: Source, ack: Ack) -> Option<AlertBody> {
+        let open = self.open.get_mut(&source)?;
         open.body.ack = Some(ack);
         Some(open.body.clone())
     }
