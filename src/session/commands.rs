@@ -3,8 +3,8 @@
 use super::Table;
 use super::alerts::Source;
 use crate::board::{OrientationSetting, Picture};
-use crate::command::{Arm, Command, Press, Reply, Verb};
-use crate::game::{Armed, Change, CorrectionReason, Game, ResultBy, Seen, Verdict};
+use crate::command::{Command, Press, Reply, Verb};
+use crate::game::{Armed, Change, CorrectionReason, Game, Pairing, ResultBy, Seen, Verdict};
 use crate::laws::Side;
 use crate::laws::position::Position;
 use crate::laws::result::{GameResult, UnknownResult};
@@ -32,7 +32,7 @@ type Outcome = Result<(), String>;
 /// What a command comes to at this table just now: all that could be refused has been looked at.
 #[derive(Debug)]
 enum Action {
-    Arm(Arm),
+    Arm(Box<Pairing>),
     Press(Press),
     Change(Change),
     /// The game goes on from this position; it may be the one on the board.
@@ -150,7 +150,10 @@ impl Table {
     /// What this comes to, or why it is refused. It changes nothing: what is refused leaves no trace.
     fn check(&self, verb: &Verb) -> Result<Action, String> {
         match verb {
-            Verb::Arm(arm) => check_arm(arm),
+            Verb::Arm(arm) => {
+                let pairing = Pairing::try_from(&**arm).map_err(|error| error.to_string())?;
+                Ok(Action::Arm(Box::new(pairing)))
+            }
             Verb::Press(press) => self.check_press(press),
             Verb::Takeback(takeback) => self.check_takeback(takeback.keep_plies),
             Verb::Play(play) => self.check_play(&play.mv, play.ply),
@@ -189,7 +192,7 @@ impl Table {
     /// Does what was checked.
     fn act(&mut self, action: Action, by: Option<&str>) {
         match action {
-            Action::Arm(arm) => self.arm(&arm),
+            Action::Arm(pairing) => self.arm(*pairing),
             Action::Press(press) => self.press_by_command(press),
             Action::Change(change) => {
                 self.change_record(change);
@@ -262,8 +265,8 @@ impl Table {
         self.changed();
     }
 
-    fn arm(&mut self, arm: &Arm) {
-        let armed = self.openings.arm(arm, self.game.as_mut());
+    fn arm(&mut self, pairing: Pairing) {
+        let armed = self.openings.arm(pairing, self.game.as_mut());
         self.tell_game();
         match armed {
             Armed::Opens => self.begin_game(),
@@ -469,38 +472,6 @@ impl Table {
         }
         self.tell_ended();
     }
-}
-
-fn check_arm(arm: &Arm) -> Result<Action, String> {
-    if let Some(fen) = &arm.fen {
-        Position::from_fen(fen, arm.chess960.unwrap_or(false))
-            .map_err(|error| error.to_string())?;
-    }
-    if let Some(id) = &arm.game
-        && (id.is_empty()
-            || id.len() > 32
-            || !id
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'))
-    {
-        return Err(format!("game {id:?} must be 1 to 32 of a-z 0-9 -"));
-    }
-    if let Some(ruleset) = &arm.ruleset {
-        ruleset
-            .parse::<crate::laws::ruleset::Ruleset>()
-            .map_err(|error| error.to_string())?;
-    }
-    if let Some(variant) = &arm.variant {
-        variant
-            .parse::<crate::laws::ruleset::Variant>()
-            .map_err(|error| error.to_string())?;
-    }
-    if let Some(control) = &arm.time_control {
-        control
-            .parse::<crate::clock::control::TimeControl>()
-            .map_err(|error| format!("time_control: {error}"))?;
-    }
-    Ok(Action::Arm(arm.clone()))
 }
 
 /// The men on the board. Where it sees that there is one but not which, it is the one that is known to stand there.

@@ -11,9 +11,10 @@
 
 use crate::Millis;
 use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Picture, Reading};
+use crate::clock::control::TimeControl;
 use crate::clock::{self, Wing};
-use crate::command::{Arm, Command, Reply};
-use crate::game::{Game, Line, Openings, Terms};
+use crate::command::{Command, Reply};
+use crate::game::{Game, Line, Openings, Pairing, Terms};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
@@ -61,9 +62,9 @@ pub struct Settings {
     pub clock: ClockKind,
     /// What every game has unless it is armed otherwise.
     pub rules: Rules,
-    pub time_control: Option<String>,
+    pub time_control: Option<TimeControl>,
     /// The first game, where one is armed from the start.
-    pub armed: Option<Arm>,
+    pub armed: Option<Pairing>,
     pub kings: ResultByKings,
     pub publish_touches: bool,
     /// Whether a silent board means anything; on a live board it does.
@@ -671,7 +672,7 @@ mod tests {
     /// A table with a game that is armed.
     fn session(watch: Watch) -> Session {
         let settings = Settings {
-            armed: Some(Arm::default()),
+            armed: Some(Pairing::default()),
             watch,
             ..Settings::new("12")
         };
@@ -687,7 +688,7 @@ mod tests {
 
     fn white(session: &Session) -> Option<&str> {
         let game = session.table.game.as_ref()?;
-        game.arm.white.as_ref()?.name.as_deref()
+        game.pairing.white.as_ref()?.name.as_deref()
     }
 
     #[test]

@@ -210,13 +210,13 @@ impl Table {
     }
 
     fn pgn_tags(&self) -> PgnTags {
-        let arm = self.game.as_ref().map(|game| &game.arm);
+        let pairing = self.game.as_ref().map(|game| &game.pairing);
         PgnTags {
-            event: arm.and_then(|arm| arm.event.clone()),
-            site: arm.and_then(|arm| arm.site.clone()),
+            event: pairing.and_then(|pairing| pairing.event.clone()),
+            site: pairing.and_then(|pairing| pairing.site.clone()),
             // A date that nobody is sure of is none.
-            date: arm
-                .and_then(|arm| arm.date.clone())
+            date: pairing
+                .and_then(|pairing| pairing.date.clone())
                 .or_else(|| (!self.wall.time_ok).then(|| "????.??.??".to_owned())),
             now: self.wall.time_ok.then(|| self.wall_time(self.now)),
         }
@@ -242,11 +242,11 @@ impl Table {
                 moves: (0..game.line.len())
                     .map(|index| snapshot::Move::of(&game.line, index))
                     .collect(),
-                round: game.arm.round.clone(),
-                board: game.arm.board.clone(),
-                white: game.arm.white.clone().unwrap_or_default(),
-                black: game.arm.black.clone().unwrap_or_default(),
-                time_control: game.terms.time_control.clone(),
+                round: game.pairing.round.clone(),
+                board: game.pairing.board.clone(),
+                white: game.pairing.white.clone().unwrap_or_default(),
+                black: game.pairing.black.clone().unwrap_or_default(),
+                time_control: game.terms.time_control.as_ref().map(ToString::to_string),
                 started_at: game.started_at.map(|at| self.wall_time(at)),
                 last_move_at: game.last_move_at.map(|at| self.wall_time(at)),
                 ended_at: game.ended_at.map(|at| self.wall_time(at)),
