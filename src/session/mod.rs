@@ -148,6 +148,7 @@ struct Table {
     now: Millis,
     wall: Wall,
     // --- the board ---
+    abilities: board::Abilities,
     raw: Picture,
     orientation: Option<Orientation>,
     orientation_setting: OrientationSetting,
@@ -390,11 +391,11 @@ impl Session {
                     self.enter(now, What::Clock(reading.into()));
                 }
             }
-            Reading::Serial(serial) => {
-                // Boards answer both questions; the long number is the one on the label.
+            Reading::Serial { number, .. } => {
+                // Boards answer both questions; the long number is the one on the label. The table keeps no more than the number.
                 let known = self.table.serial.as_deref();
-                if known != Some(&serial) && known.is_none_or(|known| known.len() <= serial.len()) {
-                    self.enter(now, What::Serial(serial));
+                if known != Some(&number) && known.is_none_or(|known| known.len() <= number.len()) {
+                    self.enter(now, What::Serial(number));
                 }
             }
             Reading::Firmware(version) => {
@@ -440,6 +441,7 @@ impl Table {
                 settings.armed.clone(),
             ),
             wall: settings.wall,
+            abilities: board::abilities(settings.family),
             settings,
             now,
             raw: Picture::default(),
@@ -567,6 +569,7 @@ impl Table {
         let array = self.stands_as_array();
         context(
             &self.settings,
+            self.abilities,
             self.game.as_ref().filter(|_| !array),
             &self.clock,
             &NO_LINE,
@@ -580,6 +583,7 @@ impl Table {
             &mut self.sensing,
             context(
                 &self.settings,
+                self.abilities,
                 self.game.as_ref().filter(|_| !array),
                 &self.clock,
                 &NO_LINE,
@@ -634,6 +638,7 @@ static NO_LINE: std::sync::LazyLock<Line> =
 
 fn context<'a>(
     settings: &Settings,
+    abilities: board::Abilities,
     game: Option<&'a Game>,
     clock: &clock::Tracker,
     none: &'a Line,
@@ -659,7 +664,8 @@ fn context<'a>(
         following: game.is_followed(),
         has_clock: game.clocks.used,
         unstarted: clock.is_attached() && !game.clocks.used,
-        can_dump: settings.watch == Watch::Judge,
+        // A trace whose silence means nothing answers no question: what is waited for would never come.
+        can_dump: abilities.dumps && settings.watch == Watch::Judge,
         time_trouble: clock.is_running() && clock.to_move().is_some_and(short),
     }
 }

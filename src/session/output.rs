@@ -327,7 +327,7 @@ impl Table {
                 (false, false) => Flag::None,
             },
             source: if self.clock.is_attached() {
-                ClockSource::Dgt
+                self.abilities.clock
             } else if has_commands {
                 ClockSource::External
             } else {
@@ -658,7 +658,7 @@ fn read(reading: &Reading) -> String {
                 flag(right)
             )
         }
-        Reading::Serial(serial) => format!("serial {serial}"),
+        Reading::Serial { number, .. } => format!("serial {number}"),
         Reading::Firmware(version) => format!("firmware {version}"),
         Reading::Battery(percent) => format!("battery {percent}"),
         Reading::Other(what) => format!("other {what}"),
