@@ -171,9 +171,9 @@ struct Table {
     commands_done: VecDeque<commands::Done>,
     /// What the answer to the command under way says besides.
     note: Option<String>,
-    told_clock: Option<publish::Clock>,
-    told_position: Option<publish::Position>,
-    told_status: Option<publish::BoardStatus>,
+    told_clock: Option<publish::ClockState>,
+    told_position: Option<publish::PositionState>,
+    told_status: Option<publish::BoardStatusState>,
     game_changed: bool,
     ask_dump: bool,
     publications: VecDeque<Publication>,

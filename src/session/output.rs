@@ -41,9 +41,25 @@ impl Table {
         self.settings.table.clone()
     }
 
-    fn publish(&mut self, topic: Topic, payload: Payload) {
-        let body = payload.into();
+    fn publish(&mut self, topic: Topic, body: impl Into<Body>) {
+        let body = body.into();
         self.publications.push_back(Publication { topic, body });
+    }
+
+    /// Publishes a state, unless that is what was told last. The envelope makes no news.
+    fn publish_state<S: Clone + PartialEq>(
+        &mut self,
+        topic: Topic,
+        state: S,
+        told: fn(&mut Table) -> &mut Option<S>,
+        stamped: fn(Envelope, S) -> Payload,
+    ) {
+        if told(self).as_ref() == Some(&state) {
+            return;
+        }
+        let payload = stamped(self.envelope(), state.clone());
+        *told(self) = Some(state);
+        self.publish(topic, payload);
     }
 
     /// Something happened. Play that nobody armed is not told.
@@ -165,48 +181,34 @@ impl Table {
     }
 
     fn publish_game(&mut self) {
-        let Some(payload) = self
-            .game_payload()
-            .filter(|_| self.game.as_ref().is_some_and(|game| game.armed))
-        else {
+        let Some(payload) = self.told_game() else {
             return;
         };
-        let pgn = pgn::write(&payload.record, &self.pgn_tags(), Scope::Live);
-        self.publish(
-            Topic::Game {
-                table: self.table_name(),
-            },
-            Payload::Game(Box::new(payload)),
-        );
-        self.publications.push_back(Publication {
-            topic: Topic::Pgn {
-                table: self.table_name(),
-            },
-            body: Body::Text(pgn),
-        });
+        let pgn = self.pgn(&payload, Scope::Live);
+        let table = self.table_name();
+        self.publish(Topic::Game { table }, Payload::Game(Box::new(payload)));
+        let table = self.table_name();
+        self.publish(Topic::Pgn { table }, Body::Text(pgn));
     }
 
     pub(super) fn publish_archive(&mut self) {
-        let Some(payload) = self
-            .game_payload()
-            .filter(|_| self.game.as_ref().is_some_and(|game| game.armed))
-        else {
+        let Some(payload) = self.told_game() else {
             return;
         };
-        let text = pgn::write(&payload.record, &self.pgn_tags(), Scope::Archive);
-        self.publications.push_back(Publication {
-            topic: Topic::Archive {
-                game: payload.record.game,
-            },
-            body: Body::Text(text),
-        });
+        let pgn = self.pgn(&payload, Scope::Archive);
+        let game = payload.record.game;
+        self.publish(Topic::Archive { game }, Body::Text(pgn));
     }
 
     pub(super) fn unfinished(&self) -> Option<(String, String)> {
         let open = self.open_game().is_some_and(|game| !game.line.is_empty());
         let payload = self.game_payload().filter(|_| open)?;
-        let text = pgn::write(&payload.record, &self.pgn_tags(), Scope::Archive);
-        Some((payload.record.game, text))
+        let pgn = self.pgn(&payload, Scope::Archive);
+        Some((payload.record.game, pgn))
+    }
+
+    fn pgn(&self, record: &Snapshot, scope: Scope) -> String {
+        pgn::write(record, &self.pgn_tags(), scope)
     }
 
     fn pgn_tags(&self) -> PgnTags {
@@ -220,6 +222,12 @@ impl Table {
                 .or_else(|| (!self.wall.time_ok).then(|| "????.??.??".to_owned())),
             now: self.wall.time_ok.then(|| self.wall_time(self.now)),
         }
+    }
+
+    /// The record, unless it is of play that nobody armed.
+    fn told_game(&self) -> Option<publish::Game> {
+        let armed = self.game.as_ref().is_some_and(|game| game.armed);
+        self.game_payload().filter(|_| armed)
     }
 
     fn game_payload(&self) -> Option<publish::Game> {
@@ -277,8 +285,7 @@ impl Table {
             Some(game) if game.is_over() => game.line.tip().placement(),
             _ => picture.placement(),
         };
-        let payload = publish::Position {
-            envelope: self.envelope(),
+        let state = publish::PositionState {
             table: self.table_name(),
             placement,
             stable: self.is_at_rest(),
@@ -286,21 +293,14 @@ impl Table {
             differing: names(differing),
             live,
         };
-        let same = self.told_position.as_ref().is_some_and(|told| {
-            publish::Position {
-                envelope: told.envelope.clone(),
-                ..payload.clone()
-            } == *told
-        });
-        if !same {
-            self.publish(
-                Topic::Position {
-                    table: self.table_name(),
-                },
-                Payload::Position(payload.clone()),
-            );
-            self.told_position = Some(payload);
-        }
+        self.publish_state(
+            Topic::Position {
+                table: self.table_name(),
+            },
+            state,
+            |table| &mut table.told_position,
+            |envelope, state| Payload::Position(publish::Position { envelope, state }),
+        );
     }
 
     pub(super) fn publish_clock(&mut self) {
@@ -314,8 +314,7 @@ impl Table {
         };
         let has_commands =
             self.game.as_ref().is_some_and(|game| game.clocks.used) && !self.clock.is_attached();
-        let payload = publish::Clock {
-            envelope: self.envelope(),
+        let state = publish::ClockState {
             table: self.table_name(),
             white_ms: shown.white,
             black_ms: shown.black,
@@ -335,43 +334,34 @@ impl Table {
             },
             stale: self.link != Link::Ok && self.settings.watch == Watch::Judge,
         };
-        let same = self.told_clock.as_ref().is_some_and(|told| {
-            publish::Clock {
-                envelope: told.envelope.clone(),
-                ..payload.clone()
-            } == *told
-        });
-        if !same {
-            self.publish(
-                Topic::Clock {
-                    table: self.table_name(),
-                },
-                Payload::Clock(payload.clone()),
-            );
-            self.told_clock = Some(payload);
-        }
+        self.publish_state(
+            Topic::Clock {
+                table: self.table_name(),
+            },
+            state,
+            |table| &mut table.told_clock,
+            |envelope, state| Payload::Clock(publish::Clock { envelope, state }),
+        );
     }
 
     fn publish_status(&mut self) {
-        let payload = self.status_payload();
-        let same = self.told_status.as_ref().is_some_and(|told| {
-            let comparable = BoardStatus {
-                envelope: told.envelope.clone(),
-                // A count that rises is no news of its own.
-                skipped_bytes: told.skipped_bytes,
-                ..payload.clone()
-            };
-            comparable == *told
-        });
-        if !same {
-            self.publish(
-                Topic::BoardStatus {
-                    table: self.table_name(),
-                },
-                Payload::BoardStatus(Box::new(payload.clone())),
-            );
-            self.told_status = Some(payload);
+        let mut state = self.status();
+        if let Some(told) = &self.told_status {
+            let counted = std::mem::replace(&mut state.skipped_bytes, told.skipped_bytes);
+            // A count that rises is no news of its own.
+            if state == *told {
+                return;
+            }
+            state.skipped_bytes = counted;
         }
+        self.publish_state(
+            Topic::BoardStatus {
+                table: self.table_name(),
+            },
+            state,
+            |table| &mut table.told_status,
+            |envelope, state| Payload::BoardStatus(Box::new(BoardStatus { envelope, state })),
+        );
     }
 
     /// The count of unreadable bytes, each time that it has doubled. In a trace it is told at the end.
@@ -386,9 +376,8 @@ impl Table {
         }
     }
 
-    fn status_payload(&self) -> BoardStatus {
-        BoardStatus {
-            envelope: self.envelope(),
+    fn status(&self) -> publish::BoardStatusState {
+        publish::BoardStatusState {
             table: self.table_name(),
             status: self.link,
             serial: self.serial.clone(),
@@ -525,10 +514,7 @@ impl Table {
                     audience: old.audience,
                     id: id.clone(),
                 };
-                self.publications.push_back(Publication {
-                    topic,
-                    body: Body::Clear,
-                });
+                self.publish(topic, Body::Clear);
             }
         }
         self.alerts.set(source, body.clone());
@@ -544,10 +530,7 @@ impl Table {
         let louder =
             known.is_none_or(|old| old.severity < body.severity || old.audience != body.audience);
         if louder && body.audience == Audience::Arbiter && body.severity >= Severity::Warn {
-            self.publications.push_back(Publication {
-                topic: Topic::AlertLine,
-                body: Body::Text(body.text),
-            });
+            self.publish(Topic::AlertLine, Body::Text(body.text));
         }
     }
 
@@ -605,10 +588,7 @@ impl Table {
                 audience: body.audience,
                 id: body.id,
             };
-            self.publications.push_back(Publication {
-                topic,
-                body: Body::Clear,
-            });
+            self.publish(topic, Body::Clear);
         }
     }
 
