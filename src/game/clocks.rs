@@ -141,7 +141,7 @@ impl Game {
         }
     }
 
-    /// The times that the clock shows. False where nothing is new.
+    /// The times that the clock shows.
     pub fn show_times(&mut self, shown: ByColor<Option<u64>>) {
         if !self.is_over() && self.clocks.shown != shown {
             self.clocks.shown = shown;

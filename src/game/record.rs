@@ -100,7 +100,7 @@ pub enum Event {
     },
     Press {
         side: Color,
-        /// What the clocks showed before it.
+        /// What the clocks show after it: a board tells a press and the new times in one message.
         shown: ByColor<Option<u64>>,
     },
     Flag {
