@@ -301,11 +301,13 @@ impl Table {
             black: press.black_ms,
         };
         if let Some(game) = &mut self.game {
-            let shown = game.clocks.shown;
-            game.clocks.shown = ByColor {
-                white: told.white.or(shown.white),
-                black: told.black.or(shown.black),
+            let before = game.clocks.shown;
+            let shown = ByColor {
+                white: told.white.or(before.white),
+                black: told.black.or(before.black),
             };
+            // Also where nobody read the clocks: from here on the other one counts.
+            game.show_times(self.now, shown);
         }
         let side = Color::from(press.side);
         self.pressed(side, *told.get(side));
@@ -649,5 +651,27 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_told_of_counts_on_from_its_press() {
+        let mut hall = Hall::new();
+        hall.read(&mut VirtualBoard::default());
+        hall.now = 600_000;
+        assert!(hall.say(r#"{"verb":"arm"}"#).ok);
+        for text in [
+            r#"{"verb":"play","args":{"move":"f3"}}"#,
+            r#"{"verb":"press","args":{"side":"white","white_ms":60000}}"#,
+            r#"{"verb":"play","args":{"move":"e5"}}"#,
+            r#"{"verb":"press","args":{"side":"black","black_ms":50000}}"#,
+            r#"{"verb":"play","args":{"move":"g4"}}"#,
+            r#"{"verb":"press","args":{"side":"white","white_ms":58000}}"#,
+        ] {
+            assert_eq!(hall.say(text).error, None, "{text}");
+        }
+        hall.now += 5_000;
+        assert!(hall.say(r#"{"verb":"play","args":{"move":"Qh4"}}"#).ok);
+        let mate = hall.games.last().and_then(|game| game.moves.last());
+        assert_eq!(mate.and_then(|mate| mate.clk_ms), Some(45_000));
     }
 }
