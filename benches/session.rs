@@ -8,7 +8,7 @@ use jadoube::Millis;
 use jadoube::session::{Session, Settings};
 use jadoube::sim::hands::Level;
 use jadoube::sim::player::TableOptions;
-use jadoube::{command::Arm, sim};
+use jadoube::{game::Pairing, sim};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ fn main() {
 fn latencies(messages: &[(Millis, Vec<u8>)]) -> Vec<Duration> {
     let mut session = Session::new(
         Settings {
-            armed: Some(Arm::default()),
+            armed: Some(Pairing::default()),
             ..Settings::new("1")
         },
         0,

@@ -269,7 +269,7 @@ impl<'a> Table<'a> {
         } else {
             Watch::Ignore
         };
-        settings.armed = Some(jadoube::command::Arm::default());
+        settings.armed = Some(jadoube::game::Pairing::default());
         Table {
             kind,
             chance: fastrand::Rng::with_seed(number),

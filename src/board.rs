@@ -11,7 +11,7 @@ use std::fmt;
 pub mod dgt;
 pub mod driver;
 
-pub use driver::{Dialect, Driver, Reading, dialect, is_supported};
+pub use driver::{Abilities, Dialect, Driver, Reading, abilities, dialect, is_supported};
 
 /// What a sensor can know of one square.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -331,7 +331,7 @@ impl Settings {
                 variant: self.variant,
                 supervised: self.supervised,
             },
-            time_control: self.time_control.as_ref().map(ToString::to_string),
+            time_control: self.time_control.clone(),
             kings: self.result_by_kings,
             publish_touches: self.publish_touches,
             family: self.board.unwrap_or_default(),

@@ -49,12 +49,11 @@ pub mod outbox;
 
 pub mod session;
 
-pub mod sim;
+pub mod replay;
 
 pub mod text;
 
-/// Traces through the pipeline in virtual time.
-pub mod replay;
+pub mod sim;
 
 #[cfg(feature = "io")]
 pub mod config;
@@ -65,5 +64,5 @@ pub mod daemon;
 #[cfg(feature = "io")]
 pub mod commands;
 
-/// Milliseconds on a clock that only goes forward. In a daemon it starts with the process's machine, in a replay with the trace.
+/// Milliseconds on a clock that only goes forward. In a daemon it starts with the process, in a replay with the trace.
 pub type Millis = u64;

@@ -253,6 +253,13 @@ pub struct BoardInfo {
 pub struct BoardStatus {
     #[serde(flatten)]
     pub envelope: Envelope,
+    #[serde(flatten)]
+    pub state: BoardStatusState,
+}
+
+/// What is known of a board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BoardStatusState {
     pub table: String,
     pub status: Link,
     pub serial: Option<String>,
@@ -302,6 +309,13 @@ pub enum Missing {
 pub struct Position {
     #[serde(flatten)]
     pub envelope: Envelope,
+    #[serde(flatten)]
+    pub state: PositionState,
+}
+
+/// What stands on a board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PositionState {
     pub table: String,
     /// What stands on the board, as the first field of a FEN; `x` for a man that the board cannot tell, `?` for a square not yet read.
     pub placement: String,
@@ -320,6 +334,13 @@ pub struct Position {
 pub struct Clock {
     #[serde(flatten)]
     pub envelope: Envelope,
+    #[serde(flatten)]
+    pub state: ClockState,
+}
+
+/// What a clock shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockState {
     pub table: String,
     pub white_ms: Option<u64>,
     pub black_ms: Option<u64>,
@@ -340,13 +361,24 @@ pub struct Game {
     pub record: Snapshot,
 }
 
-impl std::ops::Deref for Game {
-    type Target = Snapshot;
+/// The payload is what it tells; the envelope only says where that belongs.
+macro_rules! tells {
+    ($($payload:ident: $told:ident $field:ident;)*) => {$(
+        impl std::ops::Deref for $payload {
+            type Target = $told;
 
-    /// The payload is the record; the envelope only says where it belongs.
-    fn deref(&self) -> &Snapshot {
-        &self.record
-    }
+            fn deref(&self) -> &$told {
+                &self.$field
+            }
+        }
+    )*};
+}
+
+tells! {
+    BoardStatus: BoardStatusState state;
+    Position: PositionState state;
+    Clock: ClockState state;
+    Game: Snapshot record;
 }
 
 /// `…/{table}/event`: one thing that happened.

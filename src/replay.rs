@@ -3,7 +3,9 @@
 use crate::Millis;
 use crate::board;
 use crate::board::driver::Watch;
-use crate::command::{Arm, Command};
+use crate::command::Command;
+use crate::game::Pairing;
+use crate::laws::position::Position;
 use crate::publish::{AlertBody, Body, EventKind, Game, Payload, Publication, Topic};
 use crate::session::output_time as seconds;
 use crate::session::{Entry, Session, Settings};
@@ -43,19 +45,15 @@ pub fn settings(trace: &Trace, mut base: Settings) -> Result<Settings, HeaderErr
         return Err(HeaderError::Family(header.board));
     }
     base.family = header.board;
-    if let Some(fen) = &header.fen {
-        crate::laws::position::Position::from_fen(fen, header.chess960)
-            .map_err(|error| HeaderError::Fen(error.to_string()))?;
-    }
+    let start = Position::start(header.fen.as_deref(), header.chess960)
+        .map_err(|error| HeaderError::Fen(error.to_string()))?;
     if let Some(ruleset) = header.ruleset {
         base.rules.ruleset = ruleset;
     }
     if let Some(variant) = header.variant {
         base.rules.variant = variant;
     }
-    if let Some(control) = &header.time_control {
-        base.time_control = Some(control.to_string());
-    }
+    base.time_control = header.time_control.clone().or(base.time_control);
     base.rules.supervised = header.supervised.unwrap_or(base.rules.supervised);
     base.orientation = header.orientation.unwrap_or(base.orientation);
     base.white_clock_side = header.white_clock_side.unwrap_or(base.white_clock_side);
@@ -65,11 +63,10 @@ pub fn settings(trace: &Trace, mut base: Settings) -> Result<Settings, HeaderErr
         Silence::Ignore => Watch::Ignore,
         Silence::Judge => Watch::Judge,
     };
-    base.armed = Some(Arm {
-        fen: header.fen.clone(),
-        chess960: header.chess960.then_some(true),
-        time_control: header.time_control.as_ref().map(ToString::to_string),
-        ..Arm::default()
+    base.armed = Some(Pairing {
+        start,
+        time_control: header.time_control.clone(),
+        ..Pairing::default()
     });
     Ok(base)
 }

@@ -385,7 +385,11 @@ fn a_port_that_is_not_there_is_named_and_leaves_no_file() {
         trace.to_str().unwrap(),
     ]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("no-port: "), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("no-port is not there"),
+        "{}",
+        stderr(&output)
+    );
     assert!(
         stderr(&output).contains("jadoube ports"),
         "{}",

@@ -1,6 +1,6 @@
 //! A board that nobody touches is no board that has fallen silent (case A16).
 
-use jadoube::command::Arm;
+use jadoube::game::Pairing;
 use jadoube::publish::Topic;
 use jadoube::session::{Session, Settings, Watch};
 use jadoube::wire::dgt::{BwTime, SideTime, VirtualBoard};
@@ -16,7 +16,7 @@ fn ten_minutes_without_a_hand_are_no_fault() {
     for clock in [None, Some(stopped)] {
         let mut board = VirtualBoard::default();
         let settings = Settings {
-            armed: Some(Arm::default()),
+            armed: Some(Pairing::default()),
             watch: Watch::Judge,
             ..Settings::new("12")
         };

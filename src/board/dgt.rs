@@ -4,7 +4,7 @@ use shakmaty::{Color, Role, Square};
 
 use super::driver::{Dialect, Reading};
 use super::{Contents, Token};
-use crate::clock::{self, Display, Wing};
+use crate::clock::{self, ClockSource, Display, Wing};
 use crate::wire::dgt::{
     BwTime, ClockMessage, Command, Decoder, Item, Message, PieceCode, RawSquare, SideTime, Skipped,
     serial_digits,
@@ -17,24 +17,28 @@ pub struct Dgt {
 }
 
 impl Dialect for Dgt {
-    /// What all clients ask first (dgt.md 2).
-    fn opening(&self) -> Vec<Vec<u8>> {
-        [
+    /// None has more than one byte, which a device of another make might take for something else.
+    fn identify(&self) -> Vec<Vec<u8>> {
+        encoded(&[
             Command::Reset,
             Command::LongSerialNumber,
             Command::SerialNumber,
             Command::Version,
-            Command::Board,
-            Command::UpdateNice,
-            Command::Clock,
-        ]
-        .iter()
-        .map(Command::encode)
-        .collect()
+        ])
     }
 
-    fn ask_squares(&self) -> Vec<u8> {
-        Command::Board.encode()
+    /// What all clients ask first (dgt.md 2).
+    fn opening(&self) -> Vec<Vec<u8>> {
+        let report = encoded(&[Command::Board, Command::UpdateNice, Command::Clock]);
+        [self.identify(), report].concat()
+    }
+
+    fn ask_squares(&self) -> Option<Vec<u8>> {
+        Some(Command::Board.encode())
+    }
+
+    fn clock_source(&self) -> ClockSource {
+        ClockSource::Dgt
     }
 
     /// Every board has a number, and the answer is short (dgt.md 7.4).
@@ -58,6 +62,10 @@ impl Dialect for Dgt {
     fn buffered(&self) -> &[u8] {
         self.decoder.buffered()
     }
+}
+
+fn encoded(commands: &[Command]) -> Vec<Vec<u8>> {
+    commands.iter().map(Command::encode).collect()
 }
 
 /// The board's index of a square in the numbering of a board that stands right (dgt.md 3.3: a8 is 0).
@@ -116,7 +124,10 @@ fn reading(message: Message) -> Reading {
         Message::Clock(ClockMessage::Null) => Reading::Other("clock null".into()),
         Message::SerialNumber(ref text) | Message::LongSerialNumber(ref text) => {
             match serial_digits(text) {
-                Some(serial) => Reading::Serial(serial.to_owned()),
+                Some(serial) => Reading::Serial {
+                    number: serial.to_owned(),
+                    long: matches!(message, Message::LongSerialNumber(_)),
+                },
                 None => Reading::Other(format!("{message:?}")),
             }
         }

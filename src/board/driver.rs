@@ -3,6 +3,7 @@
 //! Nothing here reaches the record but through [`Reading`]; what is asked and when has no say in what the answers mean.
 
 use super::{Contents, dgt};
+use crate::clock::ClockSource;
 use crate::wire::Family;
 use crate::{Millis, clock};
 use shakmaty::Square;
@@ -20,7 +21,11 @@ pub enum Reading {
     /// All of them.
     Dump(Box<[(Square, Contents); 64]>),
     Clock(clock::Reading),
-    Serial(String),
+    /// Its own number. Some boards have two, and the long one is on the label.
+    Serial {
+        number: String,
+        long: bool,
+    },
     Firmware(String),
     Battery(u8),
     /// The clock answered a command, or a frame that says nothing to us; for the stages only.
@@ -36,11 +41,18 @@ pub enum Reading {
 ///
 /// Every byte pushed ends up once: in a reading, in a [`Reading::Skipped`], or in [`buffered`](Dialect::buffered).
 pub trait Dialect: fmt::Debug + Send {
-    /// What is asked once the port is open, a write each: the board's numbers, all squares, and that it reports from now on.
+    /// What finds out whether one of these boards is there and which, a write each: its numbers, then its firmware. It changes
+    /// nothing but that the board stops reporting.
+    fn identify(&self) -> Vec<Vec<u8>>;
+
+    /// What is asked once the port is open, a write each: what it is, all squares, and that it reports from now on.
     fn opening(&self) -> Vec<Vec<u8>>;
 
-    /// Asks for all squares.
-    fn ask_squares(&self) -> Vec<u8>;
+    /// Asks for all squares; none where a board cannot be asked for them.
+    fn ask_squares(&self) -> Option<Vec<u8>>;
+
+    /// What a clock that it reports is.
+    fn clock_source(&self) -> ClockSource;
 
     /// Asks for something that every board answers, and that changes nothing.
     fn ask_life(&self) -> Vec<u8>;
@@ -61,6 +73,23 @@ pub fn dialect(family: Family) -> Option<Box<dyn Dialect>> {
         Family::Dgt => Some(Box::<dgt::Dgt>::default()),
         Family::DgtBus | Family::Psb1 | Family::Certabo | Family::Chesslink => None,
     }
+}
+
+/// What the boards of a family can do, as far as those have to know who never speak with one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// What a clock that they report is.
+    pub clock: ClockSource,
+    /// They give all squares when they are asked.
+    pub dumps: bool,
+}
+
+/// What the boards of this family can do; nothing, while this build cannot read them.
+pub fn abilities(family: Family) -> Abilities {
+    dialect(family).map_or_else(Abilities::default, |dialect| Abilities {
+        clock: dialect.clock_source(),
+        dumps: dialect.ask_squares().is_some(),
+    })
 }
 
 /// Whether this build reads boards of this family.
@@ -263,11 +292,12 @@ impl Driver {
             .dump_asked_at
             .is_some_and(|at| now < at + DUMP_AGAIN_MS);
         if self.dump_wanted
-            && let Some(dialect) = self.dialect.as_ref().filter(|_| !under_way)
+            && !under_way
+            && let Some(question) = self.dialect.as_ref().and_then(|it| it.ask_squares())
         {
             self.dump_wanted = false;
             self.dump_asked_at = Some(now);
-            self.writes.push_back(dialect.ask_squares());
+            self.writes.push_back(question);
         }
     }
 
@@ -444,7 +474,11 @@ mod tests {
         ] {
             let read = heard(&mut driver, 0, bytes);
             match serial {
-                Some(serial) => assert_eq!(read, [Reading::Serial(serial.to_owned())]),
+                Some(serial) => {
+                    let long = bytes[0] == 0xa2;
+                    let number = serial.to_owned();
+                    assert_eq!(read, [Reading::Serial { number, long }]);
+                }
                 None => assert!(matches!(read[..], [Reading::Other(_)]), "{read:?}"),
             }
         }

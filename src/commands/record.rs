@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
-use tokio_serial::SerialStream;
 
 use super::Failure;
 use crate::Millis;
 use crate::board;
-use crate::daemon::serial::permission_advice;
+use crate::daemon::serial::{self, OpenError, Port};
 use crate::trace::{Event, Header, Writer};
 use crate::wire::Family;
 
@@ -26,6 +25,9 @@ pub struct Args {
     /// The serial port of the board
     #[arg(long, value_name = "P")]
     pub port: String,
+    /// The make of the board; only dgt so far
+    #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
+    pub board: Family,
     /// The trace to write; must not exist yet
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -35,21 +37,29 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(record(&args.port, &args.out))
+    let Some(dialect) = board::dialect(args.board) else {
+        return Err(Failure::usage(format!(
+            "boards of family {} cannot be read yet",
+            args.board
+        ))
+        .advise("Leave --board out."));
+    };
+    runtime.block_on(record(&args, dialect.opening()))
 }
 
-async fn record(path: &str, out: &Path) -> Result<(), Failure> {
+async fn record(args: &Args, opening: Vec<Vec<u8>>) -> Result<(), Failure> {
+    let (path, out) = (args.port.as_str(), args.out.as_path());
     // From here on a signal ends the recording, and no longer the process.
     let stop = stop_signal()?;
     // The port first, so that a mistyped one leaves no empty file behind.
-    let port = open(path).map_err(|error| unopened(error, path))?;
+    let port = open(path)?;
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(out)
         .map_err(|error| uncreated(error, out))?;
     let header = Header {
-        board: FAMILY,
+        board: args.board,
         notes: vec![format!(
             "recorded from {path} by jadoube {}",
             env!("CARGO_PKG_VERSION")
@@ -59,8 +69,8 @@ async fn record(path: &str, out: &Path) -> Result<(), Failure> {
     let unwritten = |error: io::Error| Failure::failed(error).context(out.display().to_string());
     let writer = Writer::new(&file, &header).map_err(unwritten)?;
     tracing::info!("recording {path} into {}; Ctrl-C ends it", out.display());
-    let mut recorder = Recorder::new(writer, Pace::default());
-    let mut reopen = || open(path);
+    let mut recorder = Recorder::new(writer, opening, Pace::default());
+    let mut reopen = || serial::open(Path::new(path)).map_err(io::Error::other);
     let recorded = recorder.run(port, &mut reopen, stop).await;
     // What was recorded is kept, whatever ended it.
     file.sync_all().map_err(unwritten)?;
@@ -72,6 +82,8 @@ async fn record(path: &str, out: &Path) -> Result<(), Failure> {
 /// Writes what comes from a port, and what is sent there to make it come.
 struct Recorder<W> {
     writer: Writer<W>,
+    /// What makes the board report.
+    opening: Vec<Vec<u8>>,
     pace: Pace,
     start: Instant,
     received: u64,
@@ -101,9 +113,10 @@ impl Default for Pace {
 }
 
 impl<W: Write> Recorder<W> {
-    fn new(writer: Writer<W>, pace: Pace) -> Recorder<W> {
+    fn new(writer: Writer<W>, opening: Vec<Vec<u8>>, pace: Pace) -> Recorder<W> {
         Recorder {
             writer,
+            opening,
             pace,
             start: Instant::now(),
             received: 0,
@@ -148,7 +161,7 @@ impl<W: Write> Recorder<W> {
     async fn listen<P: AsyncRead + AsyncWrite + Unpin>(&mut self, port: P) -> io::Result<String> {
         let (mut from_board, mut to_board) = tokio::io::split(port);
         let mut buffer = [0; 1024];
-        let mut commands = opening().into_iter();
+        let mut commands = self.opening.clone().into_iter();
         let mut next = Some(Instant::now() + self.pace.ready);
         loop {
             // A far time stands for none.
@@ -202,19 +215,18 @@ fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// 9600 baud, 8N1, no flow control, for us alone (protocol sheet, section 1).
-fn open(path: &str) -> io::Result<SerialStream> {
-    const BAUD: u32 = 9600;
-    Ok(SerialStream::open(&tokio_serial::new(path, BAUD))?)
-}
-
-fn unopened(error: io::Error, path: &str) -> Failure {
-    let advice = match error.kind() {
-        io::ErrorKind::PermissionDenied => permission_advice(None),
-        _ => "jadoube ports lists the ports and who holds them; only one program can read a board."
-            .to_owned(),
-    };
-    Failure::failed(error).context(path).advise(advice)
+/// The port, and for us alone.
+fn open(path: &str) -> Result<Port, Failure> {
+    serial::open(Path::new(path)).map_err(|error| {
+        let advice = match &error {
+            OpenError::Busy { .. } => {
+                "jadoube ports lists the ports and who holds them; only one program can read a board."
+                    .to_owned()
+            }
+            _ => error.advice(),
+        };
+        Failure::failed(error).advise(advice)
+    })
 }
 
 fn uncreated(error: io::Error, out: &Path) -> Failure {
@@ -225,14 +237,6 @@ fn uncreated(error: io::Error, out: &Path) -> Failure {
     Failure::failed(error)
         .context(out.display().to_string())
         .advise(advice)
-}
-
-/// What is recorded, as long as nobody can say otherwise.
-const FAMILY: Family = Family::Dgt;
-
-/// What makes the board report.
-fn opening() -> Vec<Vec<u8>> {
-    board::dialect(FAMILY).map_or_else(Vec::new, |dialect| dialect.opening())
 }
 
 #[cfg(test)]
@@ -246,6 +250,10 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(20);
 
+    fn opening() -> Vec<Vec<u8>> {
+        board::dialect(Family::Dgt).unwrap().opening()
+    }
+
     fn quick() -> Pace {
         Pace {
             ready: Duration::from_millis(1),
@@ -256,7 +264,7 @@ mod tests {
     }
 
     /// The other end: takes the opening, answers with `answer`, and hangs up once that is read.
-    async fn board(mut line: DuplexStream, answer: &[u8]) {
+    async fn answering(mut line: DuplexStream, answer: &[u8]) {
         let wanted = opening().concat();
         let mut heard = vec![0; wanted.len()];
         line.read_exact(&mut heard).await.unwrap();
@@ -271,7 +279,7 @@ mod tests {
         let mut ports = vec![Ok(second), Err(io::ErrorKind::NotFound.into())];
         let (stop, stopped) = oneshot::channel::<()>();
         let writer = Writer::new(Vec::new(), &Header::default()).unwrap();
-        let mut recorder = Recorder::new(writer, quick());
+        let mut recorder = Recorder::new(writer, opening(), quick());
         // The last one is refused until the end, which is told once it is asked for.
         let mut stop = Some(stop);
         let mut reopen = || {
@@ -285,8 +293,8 @@ mod tests {
         };
         let ((), (), recorded) = timeout(DEADLINE, async {
             tokio::join!(
-                board(first_board, &[0x8e, 0x00, 0x05]),
-                board(second_board, &[0x34, 0x00]),
+                answering(first_board, &[0x8e, 0x00, 0x05]),
+                answering(second_board, &[0x34, 0x00]),
                 recorder.run(first, &mut reopen, stop)
             )
         })
@@ -323,7 +331,7 @@ mod tests {
         }
         let (port, _board) = tokio::io::duplex(64);
         let writer = Writer::new(Full, &Header::default()).unwrap();
-        let mut recorder = Recorder::new(writer, quick());
+        let mut recorder = Recorder::new(writer, opening(), quick());
         let mut reopen = || Err(io::ErrorKind::NotFound.into());
         let recorded = recorder.run(port, &mut reopen, std::future::pending());
         let recorded = timeout(DEADLINE, recorded).await.unwrap();

@@ -142,7 +142,7 @@ impl Tracing {
     pub fn new(table: &str, header: Header) -> Tracing {
         Tracing {
             table: table.to_owned(),
-            question: board::dialect(header.board).map(|dialect| dialect.ask_squares()),
+            question: board::dialect(header.board).and_then(|dialect| dialect.ask_squares()),
             header,
             before: VecDeque::new(),
             before_bytes: 0,

@@ -3,7 +3,6 @@
 use super::record::{Event, Game, plies_before};
 use super::{CompletedBy, Ply};
 use crate::Millis;
-use crate::clock::control::TimeControl;
 use shakmaty::{ByColor, Color};
 
 /// The clock as far as this game is concerned.
@@ -12,6 +11,8 @@ pub struct Clocks {
     /// A clock has run, or was pressed, in this game.
     pub used: bool,
     pub stopped_at: Option<Millis>,
+    /// That it stands for long has been told, be the alert still open or not.
+    pub stop_told: bool,
     /// What it showed last, and when.
     pub shown: ByColor<Option<u64>>,
     shown_at: Millis,
@@ -103,6 +104,7 @@ impl Game {
             self.clocks.thought_ms += now.saturating_sub(since);
         }
         self.clocks.stopped_at = Some(now);
+        self.clocks.stop_told = false;
         self.change();
         true
     }
@@ -185,8 +187,7 @@ impl Game {
         let is_completed = |ply: &&Ply| ply.by.is_some();
         let completed = self.line.plies.iter().filter(is_completed).count();
         let plies = plies_before(&self.line.start).saturating_add(completed as u32);
-        let control = self.terms.time_control.as_deref();
-        let control = control.and_then(|text| text.parse::<TimeControl>().ok());
+        let control = self.terms.time_control.as_ref();
         Some(FlagFall {
             completed: side.fold_wb(plies.div_ceil(2), plies / 2),
             required: control.and_then(|control| control.moves_by_end_of(period)),

@@ -4,6 +4,7 @@
 //! * `record`: the game, and what becomes of it when moves are seen, taken back or completed;
 //! * `clocks`: what the clock has to do with it;
 //! * `result`: how it ends;
+//! * `pairing`: what a table is armed with;
 //! * `opening`: which game comes next, and who opens it;
 //! * [`snapshot`] and [`pgn`]: the record as others read it.
 //!
@@ -13,6 +14,7 @@
 mod clocks;
 mod line;
 mod opening;
+mod pairing;
 pub mod pgn;
 mod record;
 mod result;
@@ -21,5 +23,6 @@ pub mod snapshot;
 pub use clocks::{Clocks, FlagFall};
 pub use line::{CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, Seen};
 pub use opening::{Armed, Openings, Terms};
+pub use pairing::{Pairing, PairingError};
 pub use record::{Change, Event, Game, Orders, Phase};
 pub use result::{ResultBy, ResultState, Sign, Verdict};

@@ -1,17 +1,16 @@
 //! Which game comes next at a table, who opens it, and what becomes of a pairing that comes while one is played.
 
-use super::Game;
-use crate::command::Arm;
+use super::{Game, Pairing};
+use crate::clock::control::TimeControl;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::trace::Arming;
-use shakmaty::{CastlingMode, Setup};
 
 /// What a game is played on, unless it is armed otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Terms {
     pub rules: Rules,
-    pub time_control: Option<String>,
+    pub time_control: Option<TimeControl>,
 }
 
 /// The games of a table, one after the other.
@@ -21,7 +20,7 @@ pub struct Openings {
     arming: Option<Arming>,
     terms: Terms,
     /// Armed for the game after this one.
-    next: Option<Arm>,
+    next: Option<Pairing>,
     /// A game was armed by name: the table follows a pairing.
     paired: bool,
     opened: u32,
@@ -39,7 +38,7 @@ pub enum Armed {
 }
 
 impl Openings {
-    pub fn new(arming: Option<Arming>, terms: Terms, next: Option<Arm>) -> Openings {
+    pub fn new(arming: Option<Arming>, terms: Terms, next: Option<Pairing>) -> Openings {
         Openings {
             arming,
             terms,
@@ -60,52 +59,51 @@ impl Openings {
     }
 
     /// Takes a pairing, given the game that is open.
-    pub fn arm(&mut self, arm: &Arm, game: Option<&mut Game>) -> Armed {
+    pub fn arm(&mut self, pairing: Pairing, game: Option<&mut Game>) -> Armed {
         self.paired = true;
         let Some(game) = game else {
-            self.next = Some(arm.clone());
+            self.next = Some(pairing);
             return Armed::Opens;
         };
         let running = !game.is_over() && !game.line.is_empty();
-        if arm.adopt && running && !game.armed {
-            game.adopt(arm);
+        if pairing.adopt && running && !game.armed {
+            game.adopt(pairing);
             return Armed::Open;
         }
-        let same_game = arm.game.is_some() && arm.game == game.arm.game;
+        let same_game = pairing.game.is_some() && pairing.game == game.pairing.game;
         // Players who sat down before anybody had told who they are.
-        let names_it = is_named(arm)
-            && !is_named(&game.arm)
-            && arm.fen == game.arm.fen
-            && (arm.game.is_none() || game.arm.game.is_none());
+        let names_it = pairing.is_named()
+            && !game.pairing.is_named()
+            && pairing.start == game.pairing.start
+            && (pairing.game.is_none() || game.pairing.game.is_none());
         if game.armed
             && !game.is_over()
             && (same_game
                 || names_it
-                || (!running && arm.fen == game.arm.fen)
-                || (arm.adopt && game.arm.game.is_none()))
+                || (!running && pairing.start == game.pairing.start)
+                || (pairing.adopt && game.pairing.game.is_none()))
         {
             // The same game: names and numbers come late, or have been put right. What was told keeps its id.
-            game.take_terms(arm);
-            if let Some(id) = arm.game.clone().filter(|_| !running) {
+            if let Some(id) = pairing.game.clone().filter(|_| !running) {
                 game.id = id;
             }
+            game.take_terms(pairing);
             return Armed::Open;
         }
-        self.next = Some(arm.clone());
+        self.next = Some(pairing);
         if running { Armed::Waits } else { Armed::Opens }
     }
 
     /// Opens the game that is armed, or one as configured.
     pub fn open(&mut self, table: &str, stream: &str) -> Game {
         let armed = self.next.is_some() || !self.is_by_hand();
-        let start = self.next_start();
-        let arm = self.next.take().unwrap_or_default();
+        let pairing = self.next.take().unwrap_or_default();
         self.opened += 1;
-        let id = arm
+        let id = pairing
             .game
             .clone()
             .unwrap_or_else(|| self.game_id(table, stream));
-        Game::new(id, armed, start, self.terms.clone(), &arm)
+        Game::new(id, armed, self.terms.clone(), pairing)
     }
 
     /// Whether the next game is armed already.
@@ -115,14 +113,8 @@ impl Openings {
 
     /// Where the next game begins.
     pub fn next_start(&self) -> Position {
-        let mode = self.next.as_ref().and_then(|arm| arm.chess960);
-        let mode = CastlingMode::from_chess960(mode.unwrap_or(false));
-        match self.next.as_ref().and_then(|arm| arm.fen.as_deref()) {
-            Some(fen) => {
-                Position::from_fen(fen, mode.is_chess960()).unwrap_or_else(|_| Position::initial())
-            }
-            None => Position::from_setup(Setup::initial(), mode),
-        }
+        let next = self.next.as_ref();
+        next.map_or_else(Position::initial, |pairing| pairing.start.clone())
     }
 
     /// Whether an array alone opens no game that is told.
@@ -143,13 +135,4 @@ impl Openings {
         let table: String = table.chars().take(16).collect();
         format!("{table}-{stream}-{}", self.opened)
     }
-}
-
-/// Whether a pairing names a player.
-fn is_named(arm: &Arm) -> bool {
-    let players = [&arm.white, &arm.black];
-    players
-        .into_iter()
-        .flatten()
-        .any(|player| player.name.is_some())
 }

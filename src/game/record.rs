@@ -3,10 +3,10 @@
 use super::opening::Terms;
 use super::snapshot;
 use super::{
-    Clocks, CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, ResultBy, Seen, Verdict,
+    Clocks, CompletedBy, CorrectionReason, Doubt, Line, MoveState, Pairing, Ply, ResultBy, Seen,
+    Verdict,
 };
 use crate::Millis;
-use crate::command::Arm;
 use crate::laws::position::Position;
 use crate::laws::result::GameResult;
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub struct Game {
     /// Whether it is told to others; play from the array that nobody armed is kept, and not told.
     pub armed: bool,
     /// Who plays, and what else was said of it.
-    pub arm: Arm,
+    pub pairing: Pairing,
     pub terms: Terms,
     pub line: Line,
     /// Rises with every change that is told.
@@ -100,7 +100,7 @@ pub enum Event {
     },
     Press {
         side: Color,
-        /// What the clocks showed before it.
+        /// What the clocks show after it: a board tells a press and the new times in one message.
         shown: ByColor<Option<u64>>,
     },
     Flag {
@@ -114,13 +114,13 @@ pub enum Event {
 }
 
 impl Game {
-    pub fn new(id: String, armed: bool, start: Position, terms: Terms, arm: &Arm) -> Game {
+    pub fn new(id: String, armed: bool, terms: Terms, pairing: Pairing) -> Game {
         let mut game = Game {
             id,
             armed,
-            arm: Arm::default(),
             terms,
-            line: Line::new(start),
+            line: Line::new(pairing.start.clone()),
+            pairing: Pairing::default(),
             rev: 1,
             ready: false,
             clocks: Clocks::default(),
@@ -134,35 +134,31 @@ impl Game {
             events: VecDeque::new(),
             changed: true,
         };
-        game.take_terms(arm);
+        game.take_terms(pairing);
         game.tell(Event::Started);
         game
     }
 
-    /// Takes over who plays and on what terms; what is not named stays as it is. The words were checked when the command came.
-    pub fn take_terms(&mut self, arm: &Arm) {
+    /// Takes over who plays and on what terms; what is not named stays as it is.
+    pub fn take_terms(&mut self, pairing: Pairing) {
         let rules = &mut self.terms.rules;
-        if let Some(ruleset) = arm.ruleset.as_deref().and_then(|text| text.parse().ok()) {
-            rules.ruleset = ruleset;
+        rules.ruleset = pairing.ruleset.unwrap_or(rules.ruleset);
+        rules.variant = pairing.variant.unwrap_or(rules.variant);
+        rules.supervised = pairing.supervised.unwrap_or(rules.supervised);
+        if pairing.time_control.is_some() {
+            self.terms.time_control = pairing.time_control.clone();
         }
-        if let Some(variant) = arm.variant.as_deref().and_then(|text| text.parse().ok()) {
-            rules.variant = variant;
-        }
-        rules.supervised = arm.supervised.unwrap_or(rules.supervised);
-        if arm.time_control.is_some() {
-            self.terms.time_control = arm.time_control.clone();
-        }
-        self.arm = arm.clone();
+        self.pairing = pairing;
         self.change();
     }
 
     /// Somebody armed it after it had begun: it is told from its start.
-    pub fn adopt(&mut self, arm: &Arm) {
+    pub fn adopt(&mut self, pairing: Pairing) {
         self.armed = true;
-        self.take_terms(arm);
-        if let Some(id) = &arm.game {
+        if let Some(id) = &pairing.game {
             self.id = id.clone();
         }
+        self.take_terms(pairing);
         self.tell(Event::Started);
         for ply in 1..=self.line.len() {
             self.tell_move(ply);

@@ -247,8 +247,7 @@ impl Game {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Arm;
-    use crate::game::{Change, Terms};
+    use crate::game::{Change, Pairing, Terms};
     use crate::laws::position::Position;
     use shakmaty::Color;
 
@@ -262,7 +261,7 @@ mod tests {
             why: CorrectionReason::Reread,
             alternatives: Vec::new(),
         };
-        let mut game = Game::new("g".into(), true, start, Terms::default(), &Arm::default());
+        let mut game = Game::new("g".into(), true, Terms::default(), Pairing::default());
         game.ready = true;
         assert_eq!(game.take(1_000, change, false), None);
         game

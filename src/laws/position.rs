@@ -55,6 +55,15 @@ impl Position {
         }
     }
 
+    /// Where a game begins: at this FEN, else at the usual position.
+    pub fn start(fen: Option<&str>, chess960: bool) -> Result<Position, FenError> {
+        let mode = CastlingMode::from_chess960(chess960);
+        match fen {
+            Some(fen) => Position::from_fen(fen, chess960),
+            None => Ok(Position::from_setup(Setup::initial(), mode)),
+        }
+    }
+
     /// Reads a FEN. Positions that no game can reach are taken too, as long as both sides have their king.
     pub fn from_fen(fen: &str, chess960: bool) -> Result<Position, FenError> {
         let parsed: Fen = fen.trim().parse().map_err(|error| FenError::Syntax {

@@ -11,7 +11,8 @@ use crate::sensing::{FaultEnd, FaultKind};
 use shakmaty::{Bitboard, Board, ByColor, Color, Piece, Square};
 use std::collections::BTreeMap;
 
-/// What an alert is about; one source has one alert at a time.
+/// What an alert is about; one source has one alert at a time. Two kinds share one only where the one turns into the other, as a board
+/// that is gone and one that is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// A fault that sensing has told.
@@ -20,11 +21,20 @@ pub enum Source {
     BothFlags,
     Setup,
     Board,
-    Clock,
+    ClockAbsent,
+    ClockStopped,
     ClockSides,
     Press,
-    Result,
+    ResultMissing,
+    ResultMismatch,
     Doubt,
+}
+
+impl Source {
+    /// Whether it is about what stands on the table, and not about a game: it outlasts the game in which it was seen.
+    pub fn is_of_the_table(self) -> bool {
+        matches!(self, Source::Board | Source::ClockAbsent)
+    }
 }
 
 /// The alerts that are not closed yet, in the order in which they were raised.
@@ -59,9 +69,9 @@ impl Alerts {
         }
     }
 
-    /// Somebody has seen it; none if no alert of this id is open.
-    pub fn ack(&mut self, id: &str, ack: Ack) -> Option<AlertBody> {
-        let open = self.open.values_mut().find(|open| open.body.id == id)?;
+    /// Somebody has seen it; none if this source has none open.
+    pub fn ack(&mut self, source: Source, ack: Ack) -> Option<AlertBody> {
+        let open = self.open.get_mut(&source)?;
         open.body.ack = Some(ack);
         Some(open.body.clone())
     }

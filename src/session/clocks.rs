@@ -33,7 +33,8 @@ impl Table {
                             Severity::Info,
                             "the clock is no longer connected. Look at its cable.",
                         );
-                        self.raise(Source::Clock, notice);
+                        self.close_alert(Source::ClockStopped, CloseReason::Superseded);
+                        self.raise(Source::ClockAbsent, notice);
                         // A clock that is absent freezes nothing.
                         let (sensing, cx) = self.sensing();
                         sensing.handle_clock_running(&cx);
@@ -42,7 +43,7 @@ impl Table {
                         }
                     }
                 }
-                ClockEvent::Present => self.close_alert(Source::Clock, CloseReason::Restored),
+                ClockEvent::Present => self.close_alert(Source::ClockAbsent, CloseReason::Restored),
                 ClockEvent::Adjusted => {}
             }
         }
@@ -84,7 +85,7 @@ impl Table {
         self.tell_game();
         let (sensing, cx) = self.sensing();
         sensing.handle_clock_running(&cx);
-        self.close_alert(Source::Clock, CloseReason::Restored);
+        self.close_alert(Source::ClockStopped, CloseReason::Restored);
     }
 
     fn clock_stopped(&mut self) {

@@ -2,18 +2,21 @@
 
 use super::Table;
 use super::alerts::Source;
-use crate::board::OrientationSetting;
-use crate::command::{Command, Reply, Verb};
-use crate::game::{Armed, Change, CorrectionReason, Game, ResultBy, Seen, Verdict};
+use crate::board::{OrientationSetting, Picture};
+use crate::command::{Command, Press, Reply, Verb};
+use crate::game::{Armed, Change, CorrectionReason, Game, Pairing, ResultBy, Seen, Verdict};
 use crate::laws::Side;
 use crate::laws::position::Position;
 use crate::laws::result::{GameResult, UnknownResult};
 use crate::publish::{Ack, CloseReason, EventKind};
 use crate::text::one_line;
-use shakmaty::{ByColor, Color};
+use shakmaty::{Board, ByColor, Color, Square};
 
 /// How many commands are remembered, so that one that comes twice is carried out once.
 const REMEMBERED: usize = 256;
+
+/// 99:59:59 and its tenths.
+const MOST_CLOCK_MS: u64 = 359_999_999;
 
 /// A command that was carried out: its id, and what tells a repeat from another command under the same id.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,11 +25,35 @@ pub(super) struct Done {
     by: Option<String>,
     verb: Verb,
 }
-/// 99:59:59 and its tenths.
-const MOST_CLOCK_MS: u64 = 359_999_999;
 
 /// A refusal in words: what is wrong, and where it helps, what to do.
 type Outcome = Result<(), String>;
+
+/// What a command comes to at this table just now: all that could be refused has been looked at.
+#[derive(Debug)]
+enum Action {
+    Arm(Box<Pairing>),
+    Press(Press),
+    Change(Change),
+    /// The game goes on from this position; it may be the one on the board.
+    GoOn {
+        position: Position,
+        from_board: bool,
+    },
+    /// What the board shows is what the record says.
+    Agree,
+    /// A game begins with what the board shows, and this side to move.
+    Join(Board, Color),
+    AcceptIllegal {
+        fault: Option<u32>,
+        moves: Vec<Seen>,
+    },
+    Result(Verdict),
+    Resend,
+    Orientation(OrientationSetting),
+    Ack(Source),
+    Dismiss(Source),
+}
 
 impl Table {
     pub(super) fn apply_command(&mut self, command: &Command) {
@@ -83,8 +110,8 @@ impl Table {
                 ));
             }
         }
-        // The cause goes before its effects; a refusal has none, so what was announced is taken back.
-        let before = (self.publications.len(), self.seq);
+        let action = self.check(&command.verb)?;
+        // The cause goes before its effects.
         if !matches!(command.verb, Verb::Press(_) | Verb::Resend(_)) {
             self.event(EventKind::Command {
                 command: command.id.clone(),
@@ -92,11 +119,7 @@ impl Table {
                 verb: command.verb.name().to_owned(),
             });
         }
-        if let Err(refusal) = self.perform(&command.verb, command.by.as_deref()) {
-            self.publications.truncate(before.0);
-            self.seq = before.1;
-            return Err(refusal);
-        }
+        self.act(action, command.by.as_deref());
         if !command.id.is_empty() {
             self.commands_done.push_back(Done {
                 id: command.id.clone(),
@@ -124,49 +147,27 @@ impl Table {
         Ok(())
     }
 
-    fn perform(&mut self, verb: &Verb, by: Option<&str>) -> Outcome {
+    /// What this comes to, or why it is refused. It changes nothing: what is refused leaves no trace.
+    fn check(&self, verb: &Verb) -> Result<Action, String> {
         match verb {
-            Verb::Arm(arm) => self.arm(arm),
-            Verb::Press(press) => {
-                let side = Color::from(press.side);
-                let clk = match press.side {
-                    Side::White => press.white_ms,
-                    Side::Black => press.black_ms,
-                };
-                self.press_by_command(side, clk, press.white_ms, press.black_ms)
+            Verb::Arm(arm) => {
+                let pairing = Pairing::try_from(&**arm).map_err(|error| error.to_string())?;
+                Ok(Action::Arm(Box::new(pairing)))
             }
-            Verb::Takeback(takeback) => {
-                let len = self.playing()?.line.len();
-                let keep = takeback
-                    .keep_plies
-                    .map_or(len.saturating_sub(1), |keep| keep as usize);
-                if len == 0 {
-                    return Err("there is no move to take back".into());
-                }
-                if keep >= len {
-                    return Err(format!(
-                        "keep_plies must be below {len}, the number of plies played"
-                    ));
-                }
-                self.change_record(Change {
-                    keep,
-                    moves: Vec::new(),
-                    why: CorrectionReason::Command,
-                    alternatives: Vec::new(),
-                });
-                self.follow_record(true);
-                Ok(())
-            }
-            Verb::Play(play) => self.play(&play.mv, play.ply),
+            Verb::Press(press) => self.check_press(press),
+            Verb::Takeback(takeback) => self.check_takeback(takeback.keep_plies),
+            Verb::Play(play) => self.check_play(&play.mv, play.ply),
             Verb::SetPosition(set) => {
                 let chess960 = self.playing()?.line.start.castling_mode().is_chess960();
                 let position =
                     Position::from_fen(&set.fen, chess960).map_err(|error| error.to_string())?;
-                self.go_on_from(position, false);
-                Ok(())
+                Ok(Action::GoOn {
+                    position,
+                    from_board: false,
+                })
             }
-            Verb::AcceptPosition(accept) => self.accept_position(accept.turn),
-            Verb::AcceptIllegal(accept) => self.accept_illegal(accept.uci.as_deref()),
+            Verb::AcceptPosition(accept) => self.check_accept_position(accept.turn),
+            Verb::AcceptIllegal(accept) => self.check_accept_illegal(accept.uci.as_deref()),
             Verb::Result(result) => {
                 let sign: GameResult = result
                     .result
@@ -175,48 +176,62 @@ impl Table {
                 if self.game.is_none() {
                     return Err("no game is open at this table".into());
                 }
-                self.set_result(Verdict {
+                Ok(Action::Result(Verdict {
                     termination: result.termination.clone(),
                     reason: result.reason.clone(),
                     ..Verdict::set(sign, Some(ResultBy::Arbiter))
-                });
-                Ok(())
+                }))
             }
-            Verb::Resend(_) => {
-                let mut all = self.snapshot();
-                self.publications.extend(all.drain(..));
-                Ok(())
-            }
-            Verb::Orientation(args) => {
-                self.orientation_setting = args.orientation;
-                if args.orientation == OrientationSetting::Auto
-                    && self.open_game().is_some_and(|game| !game.line.is_empty())
-                {
-                    // It is found at the next game; within one it is kept.
-                    return Ok(());
+            Verb::Resend(_) => Ok(Action::Resend),
+            Verb::Orientation(args) => Ok(Action::Orientation(args.orientation)),
+            Verb::Ack(ack) => Ok(Action::Ack(self.open_alert(&ack.alert)?)),
+            Verb::Dismiss(dismiss) => Ok(Action::Dismiss(self.open_alert(&dismiss.alert)?)),
+        }
+    }
+
+    /// Does what was checked.
+    fn act(&mut self, action: Action, by: Option<&str>) {
+        match action {
+            Action::Arm(pairing) => self.arm(*pairing),
+            Action::Press(press) => self.press_by_command(press),
+            Action::Change(change) => {
+                self.change_record(change);
+                // A mate that was entered has ended it.
+                if self.open_game().is_some() {
+                    self.follow_record(true);
                 }
-                self.find_orientation();
-                Ok(())
             }
-            Verb::Ack(ack) => {
+            Action::GoOn {
+                position,
+                from_board,
+            } => self.go_on_from(position, from_board),
+            Action::Agree => self.follow_record(false),
+            Action::Join(shown, turn) => self.join_game(shown, turn),
+            Action::AcceptIllegal { fault, moves } => self.accept_illegal(fault, moves),
+            Action::Result(verdict) => self.set_result(verdict),
+            Action::Resend => {
+                let all = self.snapshot();
+                self.publications.extend(all);
+            }
+            Action::Orientation(setting) => {
+                self.orientation_setting = setting;
+                let midway = self.open_game().is_some_and(|game| !game.line.is_empty());
+                // Within a game it is kept, and found at the next one.
+                if setting != OrientationSetting::Auto || !midway {
+                    self.find_orientation();
+                }
+            }
+            Action::Ack(source) => {
                 let at = self.wall_time(self.now);
                 let by = by.map(str::to_owned);
-                let Some(body) = self.alerts.ack(&ack.alert, Ack { by, at }) else {
-                    return Err(format!("no alert {:?} is open", ack.alert));
-                };
-                self.event(EventKind::AlertChanged {
-                    alert: body.clone(),
-                });
-                self.publish_alert(&body);
-                Ok(())
+                if let Some(body) = self.alerts.ack(source, Ack { by, at }) {
+                    self.event(EventKind::AlertChanged {
+                        alert: body.clone(),
+                    });
+                    self.publish_alert(&body);
+                }
             }
-            Verb::Dismiss(dismiss) => {
-                let Some(source) = self.alerts.source_of(&dismiss.alert) else {
-                    return Err(format!("no alert {:?} is open", dismiss.alert));
-                };
-                self.close_alert(source, CloseReason::Dismissed);
-                Ok(())
-            }
+            Action::Dismiss(source) => self.close_alert(source, CloseReason::Dismissed),
         }
     }
 
@@ -233,6 +248,11 @@ impl Table {
         }
     }
 
+    fn open_alert(&self, id: &str) -> Result<Source, String> {
+        let source = self.alerts.source_of(id);
+        source.ok_or_else(|| format!("no alert {id:?} is open"))
+    }
+
     /// The record is what it is now; the board may differ for a while.
     fn follow_record(&mut self, wait: bool) {
         let now = self.now;
@@ -245,36 +265,8 @@ impl Table {
         self.changed();
     }
 
-    fn arm(&mut self, arm: &crate::command::Arm) -> Outcome {
-        if let Some(fen) = &arm.fen {
-            Position::from_fen(fen, arm.chess960.unwrap_or(false))
-                .map_err(|error| error.to_string())?;
-        }
-        if let Some(id) = &arm.game
-            && (id.is_empty()
-                || id.len() > 32
-                || !id
-                    .chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'))
-        {
-            return Err(format!("game {id:?} must be 1 to 32 of a-z 0-9 -"));
-        }
-        if let Some(ruleset) = &arm.ruleset {
-            ruleset
-                .parse::<crate::laws::ruleset::Ruleset>()
-                .map_err(|error| error.to_string())?;
-        }
-        if let Some(variant) = &arm.variant {
-            variant
-                .parse::<crate::laws::ruleset::Variant>()
-                .map_err(|error| error.to_string())?;
-        }
-        if let Some(control) = &arm.time_control {
-            control
-                .parse::<crate::clock::control::TimeControl>()
-                .map_err(|error| format!("time_control: {error}"))?;
-        }
-        let armed = self.openings.arm(arm, self.game.as_mut());
+    fn arm(&mut self, pairing: Pairing) {
+        let armed = self.openings.arm(pairing, self.game.as_mut());
         self.tell_game();
         match armed {
             Armed::Opens => self.begin_game(),
@@ -284,43 +276,64 @@ impl Table {
                     Some("a game is under way; the pairing is kept for the next game".into());
             }
         }
-        Ok(())
     }
 
-    fn press_by_command(
-        &mut self,
-        side: Color,
-        clk: Option<u64>,
-        white: Option<u64>,
-        black: Option<u64>,
-    ) -> Outcome {
+    fn check_press(&self, press: &Press) -> Result<Action, String> {
         if self.settings.clock == crate::trace::ClockKind::None {
             return Err("this table is played without a clock".into());
         }
-        if let Some(ms) = [clk, white, black].into_iter().flatten().max()
+        if let Some(ms) = press.white_ms.max(press.black_ms)
             && ms > MOST_CLOCK_MS
         {
             return Err(format!(
                 "a clock that shows {ms} ms is none: white_ms and black_ms are at most {MOST_CLOCK_MS}, which is 99:59:59"
             ));
         }
-        self.playing()?;
-        if self.game.as_ref().is_some_and(|game| !game.ready) {
+        if !self.playing()?.ready {
             return Err("the start position is not on the board".into());
         }
-        if let Some(game) = &mut self.game {
-            let shown = game.clocks.shown;
-            game.clocks.shown = ByColor {
-                white: white.or(shown.white),
-                black: black.or(shown.black),
-            };
-        }
-        self.pressed(side, clk);
-        self.publish_clock();
-        Ok(())
+        Ok(Action::Press(*press))
     }
 
-    fn play(&mut self, text: &str, ply: Option<u32>) -> Outcome {
+    fn press_by_command(&mut self, press: Press) {
+        let told = ByColor {
+            white: press.white_ms,
+            black: press.black_ms,
+        };
+        if let Some(game) = &mut self.game {
+            let before = game.clocks.shown;
+            let shown = ByColor {
+                white: told.white.or(before.white),
+                black: told.black.or(before.black),
+            };
+            // Also where nobody read the clocks: from here on the other one counts.
+            game.show_times(self.now, shown);
+        }
+        let side = Color::from(press.side);
+        self.pressed(side, *told.get(side));
+        self.publish_clock();
+    }
+
+    fn check_takeback(&self, keep_plies: Option<u32>) -> Result<Action, String> {
+        let len = self.playing()?.line.len();
+        let keep = keep_plies.map_or(len.saturating_sub(1), |keep| keep as usize);
+        if len == 0 {
+            return Err("there is no move to take back".into());
+        }
+        if keep >= len {
+            return Err(format!(
+                "keep_plies must be below {len}, the number of plies played"
+            ));
+        }
+        Ok(Action::Change(Change {
+            keep,
+            moves: Vec::new(),
+            why: CorrectionReason::Command,
+            alternatives: Vec::new(),
+        }))
+    }
+
+    fn check_play(&self, text: &str, ply: Option<u32>) -> Result<Action, String> {
         let game = self.playing()?;
         let len = game.line.len();
         let keep = match ply {
@@ -328,85 +341,62 @@ impl Table {
             Some(ply) if ply >= 1 && ply as usize <= len + 1 => ply as usize - 1,
             Some(_) => return Err(format!("ply must be 1 to {}", len + 1)),
         };
-        let position = game.line.position(keep).clone();
+        let position = game.line.position(keep);
         let mv = position
             .parse_move(text, false)
             .map_err(|error| error.to_string())?;
-
-        let at = self.now;
-        self.change_record(Change {
+        Ok(Action::Change(Change {
             keep,
-            moves: vec![Seen::new(&position, mv, at)],
+            moves: vec![Seen::new(position, mv, self.now)],
             why: CorrectionReason::Command,
             alternatives: Vec::new(),
-        });
-        if self.open_game().is_some() {
-            self.follow_record(true);
-        }
-        Ok(())
+        }))
     }
 
     /// The board is right: the game goes on from what it shows. Where none is open, one is joined there.
-    fn accept_position(&mut self, turn: Option<Side>) -> Outcome {
+    fn check_accept_position(&self, turn: Option<Side>) -> Result<Action, String> {
         // What was not read yet agrees with everything.
         if !self.raw.is_complete() {
             return Err("the board has not been read yet; look at its cable and power".into());
         }
         if self.game.is_none() {
-            return self.join_game(turn);
+            let Some(turn) = turn else {
+                return Err(
+                    "no game is open, so say who moves next: \"args\":{\"turn\":\"white\"} or black"
+                        .into(),
+                );
+            };
+            let picture = self.raw.oriented(self.stands());
+            let shown = shown(&picture, &Board::empty());
+            check_kings(&shown)?;
+            return Ok(Action::Join(shown, turn.into()));
         }
         let game = self.playing()?;
-        let picture = self.sensing.picture();
-        let board = game.line.tip().board().clone();
-        if picture.agrees_with(&board)
-            && turn.is_none_or(|turn| Color::from(turn) == game.line.tip().turn())
-        {
-            self.follow_record(false);
-            return Ok(());
+        let (picture, tip) = (self.sensing.picture(), game.line.tip());
+        let turn = turn.map_or(tip.turn(), Color::from);
+        if picture.agrees_with(tip.board()) && turn == tip.turn() {
+            return Ok(Action::Agree);
         }
-        let mut shown = shakmaty::Board::empty();
-        for square in shakmaty::Square::ALL {
-            let man = match picture.at(square) {
-                Some(contents) if contents.is_empty() => None,
-                Some(contents) => match contents.piece() {
-                    Some(piece) => Some(piece),
-                    None => board
-                        .piece_at(square)
-                        .filter(|man| contents.agrees(Some(*man))),
-                },
-                None => board.piece_at(square),
-            };
-            if let Some(man) = man {
-                shown.set_piece_at(square, man);
-            }
-        }
+        let shown = shown(picture, tip.board());
         check_kings(&shown)?;
-        let turn = turn.map_or(game.line.tip().turn(), Color::from);
         let mode = game.line.start.castling_mode();
-        self.go_on_from(Position::from_board(shown, turn, mode), true);
-        Ok(())
+        Ok(Action::GoOn {
+            position: Position::from_board(shown, turn, mode),
+            from_board: true,
+        })
     }
 
     /// A running game without a record begins with what the board shows; somebody who asks for that arms it.
-    fn join_game(&mut self, turn: Option<Side>) -> Outcome {
-        if turn.is_none() {
-            return Err(
-                "no game is open, so say who moves next: \"args\":{\"turn\":\"white\"} or black"
-                    .into(),
-            );
-        }
-        let orientation = self.stands();
-        let picture = self.raw.oriented(orientation);
-        let mut shown = shakmaty::Board::empty();
-        for square in shakmaty::Square::ALL {
-            if let Some(man) = picture.piece(square) {
-                shown.set_piece_at(square, man);
-            }
-        }
-        check_kings(&shown)?;
+    fn join_game(&mut self, shown: Board, turn: Color) {
         self.openings.arm_next();
         self.begin_game();
-        self.accept_position(turn)
+        let start = &self.line().start;
+        if *start.board() == shown && start.turn() == turn {
+            self.follow_record(false);
+        } else {
+            let mode = start.castling_mode();
+            self.go_on_from(Position::from_board(shown, turn, mode), true);
+        }
     }
 
     /// The game goes on from another position: what was played before it is closed as it stands, and the rest is a game from there.
@@ -418,45 +408,34 @@ impl Table {
         self.follow_record(!from_board);
     }
 
-    /// The irregular move on the board stands: it and what was played over it enter the record.
-    fn accept_illegal(&mut self, uci: Option<&str>) -> Outcome {
-        let now = self.now;
-        self.playing()?;
-        let tip = self.line().tip().clone();
-        let fault = self
-            .sensing
-            .faults()
-            .iter()
-            .find(|fault| {
-                fault.uci.is_some() && uci.is_none_or(|uci| fault.uci.as_deref() == Some(uci))
-            })
-            .map(|fault| {
-                (
-                    fault.id,
-                    fault.shadow.clone(),
-                    fault.uci.clone().unwrap_or_default(),
-                )
-            });
-        let (id, moves) = match (fault, uci) {
-            (Some((id, moves, _)), _) if !moves.is_empty() => (Some(id), moves),
-            (Some((id, _, named)), _) => {
-                let mv = tip
-                    .parse_move(&named, true)
-                    .map_err(|error| error.to_string())?;
-                (Some(id), vec![Seen::new(&tip, mv, now)])
+    fn check_accept_illegal(&self, uci: Option<&str>) -> Result<Action, String> {
+        let tip = self.playing()?.line.tip();
+        let named = |uci: &str| {
+            let mv = tip.parse_move(uci, true);
+            let mv = mv.map_err(|error| error.to_string())?;
+            Ok::<_, String>(vec![Seen::new(tip, mv, self.now)])
+        };
+        let fault = self.sensing.faults().iter().find_map(|fault| {
+            let irregular = fault.uci.as_deref()?;
+            uci.is_none_or(|uci| uci == irregular)
+                .then_some((fault, irregular))
+        });
+        let (fault, moves) = match (fault, uci) {
+            (Some((fault, _)), _) if !fault.shadow.is_empty() => {
+                (Some(fault.id), fault.shadow.clone())
             }
-            (None, Some(uci)) => {
-                let mv = tip
-                    .parse_move(uci, true)
-                    .map_err(|error| error.to_string())?;
-
-                (None, vec![Seen::new(&tip, mv, now)])
-            }
+            (Some((fault, irregular)), _) => (Some(fault.id), named(irregular)?),
+            (None, Some(uci)) => (None, named(uci)?),
             (None, None) => {
                 return Err("no irregular move stands on the board; name it as uci".into());
             }
         };
-        if let Some(id) = id {
+        Ok(Action::AcceptIllegal { fault, moves })
+    }
+
+    /// The irregular move on the board stands: it and what was played over it enter the record.
+    fn accept_illegal(&mut self, fault: Option<u32>, moves: Vec<Seen>) {
+        if let Some(id) = fault {
             self.sensing.settle_fault(id);
             self.close_alert(Source::Fault(id), CloseReason::Stands);
         }
@@ -465,7 +444,6 @@ impl Table {
         }
         self.tell_game();
         self.follow_record(true);
-        Ok(())
     }
 
     fn set_result(&mut self, verdict: Verdict) {
@@ -477,7 +455,7 @@ impl Table {
             if over {
                 self.follow_record(true);
             }
-            self.close_alert(Source::Result, CloseReason::Superseded);
+            self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
             return;
         }
         let known = over.then(|| game.verdict.termination.clone());
@@ -486,7 +464,7 @@ impl Table {
             termination: verdict.termination.or(usual),
             ..verdict
         };
-        self.close_alert(Source::Result, CloseReason::Superseded);
+        self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
         if !over {
             self.end_game(verdict);
             return;
@@ -498,7 +476,26 @@ impl Table {
     }
 }
 
-fn check_kings(board: &shakmaty::Board) -> Outcome {
+/// The men on the board. Where it sees that there is one but not which, it is the one that is known to stand there.
+fn shown(picture: &Picture, known: &Board) -> Board {
+    let mut shown = Board::empty();
+    for square in Square::ALL {
+        let known = known.piece_at(square);
+        let man = match picture.at(square) {
+            Some(contents) if contents.is_empty() => None,
+            Some(contents) => contents
+                .piece()
+                .or_else(|| known.filter(|man| contents.agrees(Some(*man)))),
+            None => known,
+        };
+        if let Some(man) = man {
+            shown.set_piece_at(square, man);
+        }
+    }
+    shown
+}
+
+fn check_kings(board: &Board) -> Outcome {
     for color in Color::ALL {
         if board.king_of(color).is_none() {
             return Err(format!("the board shows no single {color} king"));
@@ -605,5 +602,76 @@ mod tests {
         assert!(!hall.say(take).ok);
         assert!(hall.say(r#"{"verb":"play","args":{"move":"d4"}}"#).ok);
         assert!(hall.say(take).ok);
+    }
+
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let commands = [
+            r#"{"verb":"arm","args":{"game":"Not One"}}"#,
+            r#"{"verb":"arm","args":{"white":"Anna","time_control":"soon"}}"#,
+            r#"{"verb":"arm","args":{"white":"Anna","fen":"8/8"}}"#,
+            r#"{"verb":"press","args":{"side":"white","white_ms":400000000}}"#,
+            r#"{"verb":"takeback","args":{"keep_plies":9}}"#,
+            r#"{"verb":"play","args":{"move":"Ke5"}}"#,
+            r#"{"verb":"set_position","args":{"fen":"8/8"}}"#,
+            r#"{"verb":"accept_position","args":{"turn":"white"}}"#,
+            r#"{"verb":"accept_illegal"}"#,
+            r#"{"verb":"accept_illegal","args":{"uci":"e4"}}"#,
+            r#"{"verb":"result","args":{"result":"2-0"}}"#,
+            r#"{"verb":"ack","args":{"alert":"a9"}}"#,
+            r#"{"verb":"dismiss","args":{"alert":"a9"}}"#,
+        ];
+        // Where no game is open, before the board was read and after it; in a game; and after its end.
+        for stage in 0..4 {
+            let mut hall = Hall::new();
+            let mut board = VirtualBoard::default();
+            let raw = |name: &str| crate::board::dgt::raw_square(name.parse().expect("a square"));
+            board.set_square(raw("e8"), PieceCode::Empty);
+            if stage > 0 {
+                hall.read(&mut board);
+            }
+            if stage > 1 {
+                assert!(hall.say(r#"{"verb":"arm"}"#).ok);
+                assert!(hall.say(r#"{"verb":"play","args":{"move":"e4"}}"#).ok);
+            }
+            if stage > 2 {
+                assert!(hall.say(r#"{"verb":"result","args":{"result":"1-0"}}"#).ok);
+            }
+            hall.now += 60_000;
+            hall.session.handle_timeout(hall.now);
+            for text in commands {
+                hall.say("{\"verb\":\"resend\"}");
+                let before = format!("{:?}", hall.session.table);
+                hall.now -= 100;
+                assert!(!hall.say(text).ok, "{stage} {text}");
+                assert_eq!(
+                    before,
+                    format!("{:?}", hall.session.table),
+                    "{stage} {text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_told_of_counts_on_from_its_press() {
+        let mut hall = Hall::new();
+        hall.read(&mut VirtualBoard::default());
+        hall.now = 600_000;
+        assert!(hall.say(r#"{"verb":"arm"}"#).ok);
+        for text in [
+            r#"{"verb":"play","args":{"move":"f3"}}"#,
+            r#"{"verb":"press","args":{"side":"white","white_ms":60000}}"#,
+            r#"{"verb":"play","args":{"move":"e5"}}"#,
+            r#"{"verb":"press","args":{"side":"black","black_ms":50000}}"#,
+            r#"{"verb":"play","args":{"move":"g4"}}"#,
+            r#"{"verb":"press","args":{"side":"white","white_ms":58000}}"#,
+        ] {
+            assert_eq!(hall.say(text).error, None, "{text}");
+        }
+        hall.now += 5_000;
+        assert!(hall.say(r#"{"verb":"play","args":{"move":"Qh4"}}"#).ok);
+        let mate = hall.games.last().and_then(|game| game.moves.last());
+        assert_eq!(mate.and_then(|mate| mate.clk_ms), Some(45_000));
     }
 }

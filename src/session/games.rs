@@ -50,8 +50,13 @@ impl Table {
 
     /// Opens the game that is armed, or one as configured.
     pub(super) fn begin_game(&mut self) {
+        let before = self.game.as_ref().map(|game| game.id.clone());
         self.close_alerts(
-            |source| !matches!(source, Source::Board | Source::Clock),
+            // That the game before has no result is for the operator to see while the next one is played.
+            |source, body| {
+                let is_last_result = *source == Source::ResultMissing && body.game == before;
+                !source.is_of_the_table() && !is_last_result
+            },
             CloseReason::Ended,
         );
         let (table, stream) = (&self.settings.table, &self.settings.stream);
@@ -75,20 +80,20 @@ impl Table {
             .open_game()
             .filter(|game| !game.line.is_empty())
             .map(|game| game.id.clone());
-        if unfinished.is_some() {
+        if let Some(old) = unfinished {
             let left = Verdict::set(GameResult::Unknown, None).reason("left unfinished");
             self.end_game(left);
-        }
-        self.begin_game();
-        if let Some(old) = unfinished {
+            // That of a game before.
+            self.close_alert(Source::ResultMissing, CloseReason::Ended);
             let notice = Notice::new(
                 AlertKind::ResultMissing,
                 Audience::Operator,
                 Severity::Info,
                 format!("game {old} was left without a result."),
             );
-            self.raise(Source::Result, notice);
+            self.raise(Source::ResultMissing, notice);
         }
+        self.begin_game();
     }
 
     /// The record reads otherwise.
@@ -134,7 +139,10 @@ impl Table {
         last.extend(std::iter::from_fn(|| self.sensing.poll_observation()));
         self.take_last_observations(last);
         self.close_alerts(
-            |source| !matches!(source, Source::Board | Source::Clock | Source::Result),
+            |source, _| {
+                !source.is_of_the_table()
+                    && !matches!(source, Source::ResultMissing | Source::ResultMismatch)
+            },
             CloseReason::Ended,
         );
         self.tell_ended();
@@ -199,7 +207,7 @@ impl Table {
                     Severity::Warn,
                     format!("the kings show {result}, but {why}. Ask the players."),
                 );
-                self.raise(Source::Result, notice);
+                self.raise(Source::ResultMismatch, notice);
             }
         }
     }
@@ -212,7 +220,7 @@ impl Table {
         let setup = (!self.setup_judged && self.is_setting_up()).then_some(self.setup_still_since);
         let stands = game
             .filter(|game| game.clocks.used && !game.line.is_empty())
-            .filter(|_| self.settings.watch == Watch::Judge && !self.is_open(Source::Clock))
+            .filter(|game| self.settings.watch == Watch::Judge && !game.clocks.stop_told)
             .and_then(|game| game.clocks.stopped_at);
         let quiet = game.and_then(|game| game.quiet_since);
         [
@@ -249,13 +257,16 @@ impl Table {
                 self.judge_setup();
             }
             Timer::ClockStopped => {
+                if let Some(game) = &mut self.game {
+                    game.clocks.stop_told = true;
+                }
                 let notice = Notice::new(
                     AlertKind::ClockStopped,
                     Audience::Operator,
                     Severity::Info,
                     "the clock has stood for a minute.",
                 );
-                self.raise(Source::Clock, notice);
+                self.raise(Source::ClockStopped, notice);
             }
             Timer::Quiet => {
                 if let Some(game) = &mut self.game {
@@ -271,7 +282,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use crate::publish::{Body, Payload};
+    use crate::publish::{AlertKind, Body, Payload};
     use crate::replay;
     use crate::session::Settings;
     use crate::trace::Trace;
@@ -293,5 +304,29 @@ mod tests {
         let mate = game.and_then(|game| game.moves.last()).expect("a move");
         assert_eq!(mate.san, "Qh4#");
         assert_eq!((mate.clk_ms, mate.emt_ms), (Some(57_500), Some(2_500)));
+    }
+
+    #[test]
+    fn an_alert_is_of_the_game_that_it_was_raised_for() {
+        let trace = include_str!("../../tests/traces/result-missing-next-game.trace");
+        let trace = Trace::parse(trace).expect("a trace");
+        let settings = replay::settings(&trace, Settings::new("1")).expect("a DGT board");
+        let replayed = replay::replay(&trace, settings);
+        let alerts: Vec<_> = replayed
+            .publications
+            .iter()
+            .filter_map(|(_, told)| match &told.body {
+                Body::Payload(Payload::Alert(alert)) => Some(&alert.alert),
+                _ => None,
+            })
+            .map(|alert| (alert.kind, alert.game.as_deref(), alert.ply))
+            .collect();
+        assert_eq!(
+            alerts,
+            [
+                (AlertKind::ResultMissing, Some("1-replay-1"), 5),
+                (AlertKind::ResultMismatch, Some("1-replay-2"), 3),
+            ]
+        );
     }
 }

@@ -34,15 +34,18 @@ impl Table {
                 let (kind, says) = match self.link {
                     Link::Silent => (
                         AlertKind::BoardSilent,
-                        "the board does not answer. Look at its cable and power.",
+                        "the board does not answer. Look at its cable and power.".to_owned(),
                     ),
                     Link::Fault => (
                         AlertKind::BoardMissing,
-                        "what is on this port speaks no DGT. Look at what is plugged in.",
+                        format!(
+                            "what is on this port speaks no {}. Look at what is plugged in.",
+                            self.settings.family.tongue()
+                        ),
                     ),
                     _ => (
                         AlertKind::BoardMissing,
-                        "the board is gone. Look at its cable and power.",
+                        "the board is gone. Look at its cable and power.".to_owned(),
                     ),
                 };
                 self.raise(

@@ -11,9 +11,10 @@
 
 use crate::Millis;
 use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Picture, Reading};
+use crate::clock::control::TimeControl;
 use crate::clock::{self, Wing};
-use crate::command::{Arm, Command, Reply};
-use crate::game::{Game, Line, Openings, Terms};
+use crate::command::{Command, Reply};
+use crate::game::{Game, Line, Openings, Pairing, Terms};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
@@ -61,9 +62,9 @@ pub struct Settings {
     pub clock: ClockKind,
     /// What every game has unless it is armed otherwise.
     pub rules: Rules,
-    pub time_control: Option<String>,
+    pub time_control: Option<TimeControl>,
     /// The first game, where one is armed from the start.
-    pub armed: Option<Arm>,
+    pub armed: Option<Pairing>,
     pub kings: ResultByKings,
     pub publish_touches: bool,
     /// Whether a silent board means anything; on a live board it does.
@@ -147,6 +148,7 @@ struct Table {
     now: Millis,
     wall: Wall,
     // --- the board ---
+    abilities: board::Abilities,
     raw: Picture,
     orientation: Option<Orientation>,
     orientation_setting: OrientationSetting,
@@ -169,9 +171,9 @@ struct Table {
     commands_done: VecDeque<commands::Done>,
     /// What the answer to the command under way says besides.
     note: Option<String>,
-    told_clock: Option<publish::Clock>,
-    told_position: Option<publish::Position>,
-    told_status: Option<publish::BoardStatus>,
+    told_clock: Option<publish::ClockState>,
+    told_position: Option<publish::PositionState>,
+    told_status: Option<publish::BoardStatusState>,
     game_changed: bool,
     ask_dump: bool,
     publications: VecDeque<Publication>,
@@ -391,11 +393,11 @@ impl Session {
                     self.enter(now, What::Clock(reading.into()));
                 }
             }
-            Reading::Serial(serial) => {
-                // Boards answer both questions; the long number is the one on the label.
+            Reading::Serial { number, .. } => {
+                // Boards answer both questions; the long number is the one on the label. The table keeps no more than the number.
                 let known = self.table.serial.as_deref();
-                if known != Some(&serial) && known.is_none_or(|known| known.len() <= serial.len()) {
-                    self.enter(now, What::Serial(serial));
+                if known != Some(&number) && known.is_none_or(|known| known.len() <= number.len()) {
+                    self.enter(now, What::Serial(number));
                 }
             }
             Reading::Firmware(version) => {
@@ -446,6 +448,7 @@ impl Table {
                 settings.armed.clone(),
             ),
             wall: settings.wall,
+            abilities: board::abilities(settings.family),
             settings,
             now,
             raw: Picture::default(),
@@ -579,6 +582,7 @@ impl Table {
         let array = self.stands_as_array();
         context(
             &self.settings,
+            self.abilities,
             self.game.as_ref().filter(|_| !array),
             &self.clock,
             &NO_LINE,
@@ -592,6 +596,7 @@ impl Table {
             &mut self.sensing,
             context(
                 &self.settings,
+                self.abilities,
                 self.game.as_ref().filter(|_| !array),
                 &self.clock,
                 &NO_LINE,
@@ -646,6 +651,7 @@ static NO_LINE: std::sync::LazyLock<Line> =
 
 fn context<'a>(
     settings: &Settings,
+    abilities: board::Abilities,
     game: Option<&'a Game>,
     clock: &clock::Tracker,
     none: &'a Line,
@@ -671,7 +677,8 @@ fn context<'a>(
         following: game.is_followed(),
         has_clock: game.clocks.used,
         unstarted: clock.is_attached() && !game.clocks.used,
-        can_dump: settings.watch == Watch::Judge,
+        // A trace whose silence means nothing answers no question: what is waited for would never come.
+        can_dump: abilities.dumps && settings.watch == Watch::Judge,
         time_trouble: clock.is_running() && clock.to_move().is_some_and(short),
     }
 }
@@ -684,7 +691,7 @@ mod tests {
     /// A table with a game that is armed.
     fn session(watch: Watch) -> Session {
         let settings = Settings {
-            armed: Some(Arm::default()),
+            armed: Some(Pairing::default()),
             watch,
             ..Settings::new("12")
         };
@@ -700,7 +707,7 @@ mod tests {
 
     fn white(session: &Session) -> Option<&str> {
         let game = session.table.game.as_ref()?;
-        game.arm.white.as_ref()?.name.as_deref()
+        game.pairing.white.as_ref()?.name.as_deref()
     }
 
     #[test]

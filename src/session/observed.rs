@@ -96,7 +96,9 @@ impl Table {
                     ended_by(fault)
                 )
             }
-            _ => format!("these squares differ from the game: {squares}. Look at the board."),
+            FaultKind::Displaced => {
+                format!("these squares differ from the game: {squares}. Look at the board.")
+            }
         };
         let reason = match fault.kind {
             FaultKind::Displaced | FaultKind::CastlingUnfinished => fault.reason.filter(|reason| {
@@ -105,7 +107,9 @@ impl Table {
                     IllegalReason::PiecesSwapped | IllegalReason::OwnPieceCaptured
                 )
             }),
-            _ => fault.reason,
+            FaultKind::IllegalMove | FaultKind::OutOfTurn | FaultKind::PromotionUnfinished => {
+                fault.reason
+            }
         };
         let detail = AlertDetail {
             uci: fault.uci.clone(),

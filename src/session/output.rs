@@ -41,9 +41,25 @@ impl Table {
         self.settings.table.clone()
     }
 
-    fn publish(&mut self, topic: Topic, payload: Payload) {
-        let body = payload.into();
+    fn publish(&mut self, topic: Topic, body: impl Into<Body>) {
+        let body = body.into();
         self.publications.push_back(Publication { topic, body });
+    }
+
+    /// Publishes a state, unless that is what was told last. The envelope makes no news.
+    fn publish_state<S: Clone + PartialEq>(
+        &mut self,
+        topic: Topic,
+        state: S,
+        told: fn(&mut Table) -> &mut Option<S>,
+        stamped: fn(Envelope, S) -> Payload,
+    ) {
+        if told(self).as_ref() == Some(&state) {
+            return;
+        }
+        let payload = stamped(self.envelope(), state.clone());
+        *told(self) = Some(state);
+        self.publish(topic, payload);
     }
 
     /// Something happened. Play that nobody armed is not told.
@@ -165,61 +181,53 @@ impl Table {
     }
 
     fn publish_game(&mut self) {
-        let Some(payload) = self
-            .game_payload()
-            .filter(|_| self.game.as_ref().is_some_and(|game| game.armed))
-        else {
+        let Some(payload) = self.told_game() else {
             return;
         };
-        let pgn = pgn::write(&payload.record, &self.pgn_tags(), Scope::Live);
-        self.publish(
-            Topic::Game {
-                table: self.table_name(),
-            },
-            Payload::Game(Box::new(payload)),
-        );
-        self.publications.push_back(Publication {
-            topic: Topic::Pgn {
-                table: self.table_name(),
-            },
-            body: Body::Text(pgn),
-        });
+        let pgn = self.pgn(&payload, Scope::Live);
+        let table = self.table_name();
+        self.publish(Topic::Game { table }, Payload::Game(Box::new(payload)));
+        let table = self.table_name();
+        self.publish(Topic::Pgn { table }, Body::Text(pgn));
     }
 
     pub(super) fn publish_archive(&mut self) {
-        let Some(payload) = self
-            .game_payload()
-            .filter(|_| self.game.as_ref().is_some_and(|game| game.armed))
-        else {
+        let Some(payload) = self.told_game() else {
             return;
         };
-        let text = pgn::write(&payload.record, &self.pgn_tags(), Scope::Archive);
-        self.publications.push_back(Publication {
-            topic: Topic::Archive {
-                game: payload.record.game,
-            },
-            body: Body::Text(text),
-        });
+        let pgn = self.pgn(&payload, Scope::Archive);
+        let game = payload.record.game;
+        self.publish(Topic::Archive { game }, Body::Text(pgn));
     }
 
     pub(super) fn unfinished(&self) -> Option<(String, String)> {
         let open = self.open_game().is_some_and(|game| !game.line.is_empty());
         let payload = self.game_payload().filter(|_| open)?;
-        let text = pgn::write(&payload.record, &self.pgn_tags(), Scope::Archive);
-        Some((payload.record.game, text))
+        let pgn = self.pgn(&payload, Scope::Archive);
+        Some((payload.record.game, pgn))
+    }
+
+    fn pgn(&self, record: &Snapshot, scope: Scope) -> String {
+        pgn::write(record, &self.pgn_tags(), scope)
     }
 
     fn pgn_tags(&self) -> PgnTags {
-        let arm = self.game.as_ref().map(|game| &game.arm);
+        let pairing = self.game.as_ref().map(|game| &game.pairing);
         PgnTags {
-            event: arm.and_then(|arm| arm.event.clone()),
-            site: arm.and_then(|arm| arm.site.clone()),
+            event: pairing.and_then(|pairing| pairing.event.clone()),
+            site: pairing.and_then(|pairing| pairing.site.clone()),
             // A date that nobody is sure of is none.
-            date: arm
-                .and_then(|arm| arm.date.clone())
+            date: pairing
+                .and_then(|pairing| pairing.date.clone())
                 .or_else(|| (!self.wall.time_ok).then(|| "????.??.??".to_owned())),
             now: self.wall.time_ok.then(|| self.wall_time(self.now)),
         }
+    }
+
+    /// The record, unless it is of play that nobody armed.
+    fn told_game(&self) -> Option<publish::Game> {
+        let armed = self.game.as_ref().is_some_and(|game| game.armed);
+        self.game_payload().filter(|_| armed)
     }
 
     fn game_payload(&self) -> Option<publish::Game> {
@@ -242,11 +250,11 @@ impl Table {
                 moves: (0..game.line.len())
                     .map(|index| snapshot::Move::of(&game.line, index))
                     .collect(),
-                round: game.arm.round.clone(),
-                board: game.arm.board.clone(),
-                white: game.arm.white.clone().unwrap_or_default(),
-                black: game.arm.black.clone().unwrap_or_default(),
-                time_control: game.terms.time_control.clone(),
+                round: game.pairing.round.clone(),
+                board: game.pairing.board.clone(),
+                white: game.pairing.white.clone().unwrap_or_default(),
+                black: game.pairing.black.clone().unwrap_or_default(),
+                time_control: game.terms.time_control.as_ref().map(ToString::to_string),
                 started_at: game.started_at.map(|at| self.wall_time(at)),
                 last_move_at: game.last_move_at.map(|at| self.wall_time(at)),
                 ended_at: game.ended_at.map(|at| self.wall_time(at)),
@@ -277,8 +285,7 @@ impl Table {
             Some(game) if game.is_over() => game.line.tip().placement(),
             _ => picture.placement(),
         };
-        let payload = publish::Position {
-            envelope: self.envelope(),
+        let state = publish::PositionState {
             table: self.table_name(),
             placement,
             stable: self.is_at_rest(),
@@ -286,21 +293,14 @@ impl Table {
             differing: names(differing),
             live,
         };
-        let same = self.told_position.as_ref().is_some_and(|told| {
-            publish::Position {
-                envelope: told.envelope.clone(),
-                ..payload.clone()
-            } == *told
-        });
-        if !same {
-            self.publish(
-                Topic::Position {
-                    table: self.table_name(),
-                },
-                Payload::Position(payload.clone()),
-            );
-            self.told_position = Some(payload);
-        }
+        self.publish_state(
+            Topic::Position {
+                table: self.table_name(),
+            },
+            state,
+            |table| &mut table.told_position,
+            |envelope, state| Payload::Position(publish::Position { envelope, state }),
+        );
     }
 
     pub(super) fn publish_clock(&mut self) {
@@ -314,8 +314,7 @@ impl Table {
         };
         let has_commands =
             self.game.as_ref().is_some_and(|game| game.clocks.used) && !self.clock.is_attached();
-        let payload = publish::Clock {
-            envelope: self.envelope(),
+        let state = publish::ClockState {
             table: self.table_name(),
             white_ms: shown.white,
             black_ms: shown.black,
@@ -327,7 +326,7 @@ impl Table {
                 (false, false) => Flag::None,
             },
             source: if self.clock.is_attached() {
-                ClockSource::Dgt
+                self.abilities.clock
             } else if has_commands {
                 ClockSource::External
             } else {
@@ -335,43 +334,34 @@ impl Table {
             },
             stale: self.link != Link::Ok && self.settings.watch == Watch::Judge,
         };
-        let same = self.told_clock.as_ref().is_some_and(|told| {
-            publish::Clock {
-                envelope: told.envelope.clone(),
-                ..payload.clone()
-            } == *told
-        });
-        if !same {
-            self.publish(
-                Topic::Clock {
-                    table: self.table_name(),
-                },
-                Payload::Clock(payload.clone()),
-            );
-            self.told_clock = Some(payload);
-        }
+        self.publish_state(
+            Topic::Clock {
+                table: self.table_name(),
+            },
+            state,
+            |table| &mut table.told_clock,
+            |envelope, state| Payload::Clock(publish::Clock { envelope, state }),
+        );
     }
 
     fn publish_status(&mut self) {
-        let payload = self.status_payload();
-        let same = self.told_status.as_ref().is_some_and(|told| {
-            let comparable = BoardStatus {
-                envelope: told.envelope.clone(),
-                // A count that rises is no news of its own.
-                skipped_bytes: told.skipped_bytes,
-                ..payload.clone()
-            };
-            comparable == *told
-        });
-        if !same {
-            self.publish(
-                Topic::BoardStatus {
-                    table: self.table_name(),
-                },
-                Payload::BoardStatus(Box::new(payload.clone())),
-            );
-            self.told_status = Some(payload);
+        let mut state = self.status();
+        if let Some(told) = &self.told_status {
+            let counted = std::mem::replace(&mut state.skipped_bytes, told.skipped_bytes);
+            // A count that rises is no news of its own.
+            if state == *told {
+                return;
+            }
+            state.skipped_bytes = counted;
         }
+        self.publish_state(
+            Topic::BoardStatus {
+                table: self.table_name(),
+            },
+            state,
+            |table| &mut table.told_status,
+            |envelope, state| Payload::BoardStatus(Box::new(BoardStatus { envelope, state })),
+        );
     }
 
     /// The count of unreadable bytes, each time that it has doubled. In a trace it is told at the end.
@@ -386,9 +376,8 @@ impl Table {
         }
     }
 
-    fn status_payload(&self) -> BoardStatus {
-        BoardStatus {
-            envelope: self.envelope(),
+    fn status(&self) -> publish::BoardStatusState {
+        publish::BoardStatusState {
             table: self.table_name(),
             status: self.link,
             serial: self.serial.clone(),
@@ -490,14 +479,17 @@ impl Table {
             Some(known) => known.id.clone(),
             None => self.alerts.next_id(),
         };
-        let ply = match (&known, notice.ply) {
+        let game = self.game.as_ref().map(|game| game.id.clone());
+        // What outlasts its game is told anew in the words of this one.
+        let told_here = known.as_ref().filter(|known| known.game == game);
+        let ply = match (told_here, notice.ply) {
             (Some(known), None) => known.ply as usize,
             (_, Some(ply)) => ply,
             (None, None) => self.line().len() + 1,
         };
         let place = Place {
             table: self.table_name(),
-            game: self.game.as_ref().map(|game| game.id.clone()),
+            game,
             ply: ply as u32,
             move_number: self
                 .line()
@@ -522,10 +514,7 @@ impl Table {
                     audience: old.audience,
                     id: id.clone(),
                 };
-                self.publications.push_back(Publication {
-                    topic,
-                    body: Body::Clear,
-                });
+                self.publish(topic, Body::Clear);
             }
         }
         self.alerts.set(source, body.clone());
@@ -541,10 +530,7 @@ impl Table {
         let louder =
             known.is_none_or(|old| old.severity < body.severity || old.audience != body.audience);
         if louder && body.audience == Audience::Arbiter && body.severity >= Severity::Warn {
-            self.publications.push_back(Publication {
-                topic: Topic::AlertLine,
-                body: Body::Text(body.text),
-            });
+            self.publish(Topic::AlertLine, Body::Text(body.text));
         }
     }
 
@@ -574,15 +560,19 @@ impl Table {
     }
 
     pub(super) fn close_alert(&mut self, source: Source, why: CloseReason) {
-        self.close_alerts(|of| *of == source, why);
+        self.close_alerts(|of, _| *of == source, why);
     }
 
-    pub(super) fn close_alerts(&mut self, which: impl Fn(&Source) -> bool, why: CloseReason) {
+    pub(super) fn close_alerts(
+        &mut self,
+        which: impl Fn(&Source, &AlertBody) -> bool,
+        why: CloseReason,
+    ) {
         let sources: Vec<Source> = self
             .alerts
             .iter()
+            .filter(|(source, body)| which(source, body))
             .map(|(source, _)| source)
-            .filter(which)
             .collect();
         for source in sources {
             let Some(body) = self.alerts.close(source) else {
@@ -598,10 +588,7 @@ impl Table {
                 audience: body.audience,
                 id: body.id,
             };
-            self.publications.push_back(Publication {
-                topic,
-                body: Body::Clear,
-            });
+            self.publish(topic, Body::Clear);
         }
     }
 
@@ -651,7 +638,7 @@ fn read(reading: &Reading) -> String {
                 flag(right)
             )
         }
-        Reading::Serial(serial) => format!("serial {serial}"),
+        Reading::Serial { number, .. } => format!("serial {number}"),
         Reading::Firmware(version) => format!("firmware {version}"),
         Reading::Battery(percent) => format!("battery {percent}"),
         Reading::Other(what) => format!("other {what}"),

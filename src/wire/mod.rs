@@ -6,9 +6,11 @@
 //!    side if there is to be one;
 //! 2. its word in [`Family`], unless it has one already;
 //! 3. what its frames say, a file beside [`board::dgt`](crate::board::dgt) with a [`Dialect`](crate::board::Dialect), and the line
-//!    of that in [`board::dialect`](crate::board::dialect). From then on the whole pipeline reads such boards, and whoever asks
-//!    [`board::is_supported`](crate::board::is_supported) lets them pass;
-//! 4. on a live port: what may be asked there to find out whether it is one (`daemon::serial`), and its line speed;
+//!    of that in [`board::dialect`](crate::board::dialect); a clock of a new kind on its cable, in
+//!    [`ClockSource`](crate::clock::ClockSource). From then on the whole pipeline reads such boards, `record` records them, and
+//!    whoever asks [`board::is_supported`](crate::board::is_supported) lets them pass;
+//! 4. on a live port, all in `daemon::serial`: its USB ids (`devices`, with the udev rule), whether a port of which nobody said what
+//!    stands there may be asked for it (`identify`), and its line speed (`port`);
 //! 5. if it is to be played virtually: its board in [`sim::player`](crate::sim::player), and its word in
 //!    [`sim::is_simulated`](crate::sim::is_simulated).
 
@@ -35,21 +37,26 @@ pub enum Family {
 }
 
 impl Family {
-    /// Each with its word.
-    const WORDS: [(Family, &'static str); 5] = [
-        (Family::Dgt, "dgt"),
-        (Family::DgtBus, "dgt-bus"),
-        (Family::Psb1, "psb1"),
-        (Family::Certabo, "certabo"),
-        (Family::Chesslink, "chesslink"),
+    /// Each with its word, and with what people call what it speaks.
+    const WORDS: [(Family, &'static str, &'static str); 5] = [
+        (Family::Dgt, "dgt", "DGT"),
+        (Family::DgtBus, "dgt-bus", "DGT bus"),
+        (Family::Psb1, "psb1", "PSB1"),
+        (Family::Certabo, "certabo", "Certabo"),
+        (Family::Chesslink, "chesslink", "ChessLink"),
     ];
 
     pub fn all() -> impl ExactSizeIterator<Item = Family> {
-        Family::WORDS.into_iter().map(|(family, _)| family)
+        Family::WORDS.into_iter().map(|(family, ..)| family)
     }
 
     pub fn as_str(self) -> &'static str {
         Family::WORDS[self as usize].1
+    }
+
+    /// What its boards speak, for people.
+    pub fn tongue(self) -> &'static str {
+        Family::WORDS[self as usize].2
     }
 }
 
@@ -91,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_family_has_the_word_of_its_row() {
-        for (at, (family, word)) in Family::WORDS.into_iter().enumerate() {
+        for (at, (family, word, _)) in Family::WORDS.into_iter().enumerate() {
             assert_eq!(family as usize, at, "{word}");
             assert_eq!(family.to_string(), word);
             assert_eq!(word.parse(), Ok(family));

@@ -6,8 +6,12 @@ use std::time::{Duration, Instant};
 use tokio::time::{Instant as Deadline, timeout_at};
 
 use super::{Chunk, Port, Settings};
+use crate::board::{self, Dialect, Reading};
 use crate::wire::Family;
-use crate::wire::dgt::{Command, Decoder, Item, Message, serial_digits};
+
+/// What is asked for on a port of which nobody said what stands there. Whatever is added here is sent to boards of other makes, and
+/// to other devices too.
+const ASKED: Family = Family::Dgt;
 
 /// What answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,22 +77,16 @@ pub enum ProbeError {
 ///
 /// Any garbage may come before, between and instead of the answers: the board may be in the middle of reporting to a program
 /// that held it before us, or deaf for its first 2 s (case P3), so the questions are repeated. None of them changes anything but
-/// the reporting mode, and none has more than one byte, which a device of another make might take for something else.
+/// the reporting mode (see [`Dialect::identify`]).
 pub async fn probe(port: &mut Port, settings: &Settings) -> Result<Identified, ProbeError> {
-    let mut ear = Ear::default();
+    let mut ear = Ear::new(ASKED);
     ear.listen(port, settings.settle).await?;
     for _ in 0..settings.attempts {
         // A board that wakes up in the middle of a round has missed its first questions. So an answer that is missing is asked
         // for once more, and only then taken for one that this board does not give.
         let awake = ear.identity().is_some();
-        for question in [
-            Command::Reset,
-            Command::LongSerialNumber,
-            Command::SerialNumber,
-            Command::Version,
-        ] {
-            port.write(&question.encode(), settings.write_timeout)
-                .await?;
+        for question in ear.questions() {
+            port.write(&question, settings.write_timeout).await?;
             ear.listen(port, settings.spacing).await?;
         }
         let patience = Deadline::now() + settings.answer;
@@ -114,17 +112,35 @@ pub async fn probe(port: &mut Port, settings: &Settings) -> Result<Identified, P
 const HEARD_AT_MOST: usize = 32 * 1024;
 
 /// Takes the few answers it waits for out of whatever comes.
-#[derive(Default)]
 struct Ear {
+    family: Family,
+    /// None where this build cannot read such boards: then nothing is asked, and nothing understood.
+    dialect: Option<Box<dyn Dialect>>,
     heard: Vec<Chunk>,
     bytes: usize,
-    decoder: Decoder,
     short: Option<String>,
     long: Option<String>,
     version: Option<String>,
 }
 
 impl Ear {
+    fn new(family: Family) -> Ear {
+        Ear {
+            family,
+            dialect: board::dialect(family),
+            heard: Vec::new(),
+            bytes: 0,
+            short: None,
+            long: None,
+            version: None,
+        }
+    }
+
+    fn questions(&self) -> Vec<Vec<u8>> {
+        let dialect = self.dialect.as_ref();
+        dialect.map_or_else(Vec::new, |dialect| dialect.identify())
+    }
+
     /// Hears for a fixed time.
     async fn listen(&mut self, port: &mut Port, time: Duration) -> io::Result<()> {
         let end = Deadline::now() + time;
@@ -150,24 +166,21 @@ impl Ear {
 
     fn take(&mut self, bytes: &[u8]) {
         let Ear {
-            decoder,
+            dialect,
             short,
             long,
             version,
             ..
         } = self;
-        let number = |text: &str| serial_digits(text).map(str::to_owned);
-        decoder.push(bytes, |item| match item {
-            Item::Message(Message::SerialNumber(text)) => {
-                *short = number(&text).or(short.take());
-            }
-            Item::Message(Message::LongSerialNumber(text)) => {
-                *long = number(&text).or(long.take());
-            }
-            Item::Message(Message::Version { major, minor }) => {
-                *version = Some(format!("{major}.{minor}"));
-            }
-            Item::Message(_) | Item::Skipped(_) => {}
+        let Some(dialect) = dialect else { return };
+        dialect.push(bytes, &mut |reading| match reading {
+            Reading::Serial {
+                number,
+                long: false,
+            } => *short = Some(number),
+            Reading::Serial { number, long: true } => *long = Some(number),
+            Reading::Firmware(told) => *version = Some(told),
+            _ => {}
         });
     }
 
@@ -181,7 +194,7 @@ impl Ear {
             return None;
         }
         Some(Identity {
-            family: Family::Dgt,
+            family: self.family,
             serial,
             short_serial: self.short.clone(),
             version: self.version.clone(),
@@ -194,10 +207,10 @@ mod tests {
     use super::*;
 
     fn heard(bytes: &[u8]) -> Option<Identity> {
-        let mut ear = Ear::default();
+        let mut ear = Ear::new(Family::Dgt);
         ear.take(bytes);
         let whole = ear.identity();
-        let mut ear = Ear::default();
+        let mut ear = Ear::new(Family::Dgt);
         bytes.iter().for_each(|byte| ear.take(&[*byte]));
         assert_eq!(ear.identity(), whole, "the same bytes cut differently");
         whole
