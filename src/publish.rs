@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-mod topic;
+pub mod topic;
 
 pub use topic::{Delivery, Topic};
 

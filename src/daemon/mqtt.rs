@@ -32,6 +32,7 @@ use super::backoff::Backoff;
 use super::hush::Hush;
 use super::inbox::{Inbox, Slot, inbox};
 use crate::outbox::{Message, NotKept, Outbox, Refusal, Tag};
+use crate::publish::topic::{Address, CORE, Topic, alerts, matches, states};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
 use crate::text::one_line;
 
@@ -70,7 +71,7 @@ impl Settings {
     /// A node that takes its commands.
     pub fn node(host: &str, port: u16, event: &str, node: &str) -> Self {
         Settings {
-            subscriptions: vec![format!("cmd/{node}/#")],
+            subscriptions: vec![Address::Command { node, verb: "#" }.to_string()],
             is_node: true,
             ..Settings::reader(host, port, event, node)
         }
@@ -81,7 +82,8 @@ impl Settings {
     pub fn with_tables(mut self, tables: impl IntoIterator<Item = impl Display>) -> Self {
         let pairings = tables
             .into_iter()
-            .map(|table| format!("core/table/{table}"));
+            .map(|table| table.to_string())
+            .map(|table| Address::Pairing { table: &table }.to_string());
         self.subscriptions.extend(pairings);
         self
     }
@@ -244,13 +246,7 @@ pub fn connect(
     let driver = Driver {
         status_topic: settings
             .is_node
-            .then(|| format!("{prefix}edge/{}/status", settings.node)),
-        info_topic: settings
-            .is_node
-            .then(|| format!("{prefix}edge/{}/info", settings.node)),
-        alert_prefix: settings
-            .is_node
-            .then(|| format!("{prefix}edge/{}/board/", settings.node)),
+            .then(|| format!("{prefix}{}", Topic::NodeStatus.path(&settings.node))),
         prefix,
         outbox: Box::new(outbox),
         client,
@@ -401,9 +397,6 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const MOST_WAIT: Duration = Duration::from_secs(30);
 /// Between two rounds of saying again what others have overwritten.
 const MEND_WAIT: Duration = Duration::from_secs(5);
-/// What a board's topics hold besides its alerts: the record, and what is only of the moment or follows from it.
-const GAME: &str = "game";
-const STATES: [&str; 4] = ["status", "position", "clock", "pgn"];
 /// Filters in one packet.
 const FILTERS: usize = 200;
 const MOST_SUBSCRIBES: usize = 8;
@@ -433,8 +426,6 @@ struct Driver {
     settings: Settings,
     prefix: String,
     status_topic: Option<String>,
-    info_topic: Option<String>,
-    alert_prefix: Option<String>,
     outbox: Box<dyn Outbox + Send>,
     client: AsyncClient,
     incoming: Slot,
@@ -808,27 +799,19 @@ impl Driver {
             preserve_retain: true,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        let own = |path: String, preserve_retain: bool| Filter {
-            path,
+        // We want to know what an earlier run has kept, and what somebody else leaves at the broker in our name.
+        let own = self.own_states().map(|below| Filter {
+            path: format!("{}{below}", self.prefix),
             qos: QoS::AtLeastOnce,
             nolocal: true,
-            preserve_retain,
+            // What was kept must differ from what is said just now, or an earlier run could not be told from a twin, nor its record
+            // from what somebody writes there.
+            preserve_retain: !matches!(
+                Topic::parse(&below),
+                Some((_, Topic::NodeStatus | Topic::Game { .. }))
+            ),
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
-        };
-        let boards = self.alert_prefix.iter();
-        // The records first: what an earlier run has kept there must be known before a pairing arms a game over it. Of the others we
-        // want to know what somebody else leaves at the broker in our name.
-        let own = boards
-            .flat_map(|boards| {
-                let of = move |of: &str| format!("{boards}+/{of}");
-                let records = [(of(GAME), false), (of("alert/#"), true)];
-                let states = STATES.iter().map(move |state| (of(state), true));
-                records.into_iter().chain(states)
-            })
-            .chain(self.info_topic.clone().map(|topic| (topic, true)))
-            // Here what was kept must differ from what is said just now, or twins could not be told from earlier runs.
-            .chain(self.status_topic.clone().map(|topic| (topic, false)))
-            .map(|(path, preserve_retain)| own(path, preserve_retain));
+        });
         own.chain(theirs).collect()
     }
 
@@ -915,7 +898,7 @@ impl Driver {
             debug!("a topic that is not UTF-8");
             return Step::Go;
         };
-        let is_record = self.below_board(&topic) == Some(GAME);
+        let is_record = self.is_record(&topic);
         // As long as we have told nothing there, a record is that of an earlier run.
         let is_earlier = is_record && !self.retained.contains_key(&topic);
         if self.is_own(&topic) && !is_earlier {
@@ -931,7 +914,7 @@ impl Driver {
             };
         }
         let below = topic.strip_prefix(&self.prefix);
-        let is_state = below.is_some_and(|below| below.starts_with("core/")) || is_record;
+        let is_state = below.is_some_and(|below| below.starts_with(CORE)) || is_record;
         let incoming = Incoming {
             topic,
             payload: publish.payload.to_vec(),
@@ -1203,23 +1186,25 @@ impl Driver {
 
     /// Whether the topic is one that we watch for what others put there.
     fn is_own(&self, topic: &str) -> bool {
-        let is_board = self
-            .below_board(topic)
-            .is_some_and(|rest| rest == GAME || STATES.contains(&rest));
-        let of_node = [&self.status_topic, &self.info_topic];
-        let is_node = of_node.iter().any(|own| own.as_deref() == Some(topic));
-        is_node || is_board || self.is_alert(topic)
+        topic
+            .strip_prefix(&self.prefix)
+            .is_some_and(|below| self.own_states().any(|filter| matches(&filter, below)))
+    }
+
+    fn own_states(&self) -> impl Iterator<Item = String> {
+        let node = self.settings.is_node.then_some(&self.settings.node);
+        node.into_iter().flat_map(|node| states(node))
+    }
+
+    fn is_record(&self, topic: &str) -> bool {
+        let own = topic.strip_prefix(&self.prefix).and_then(Topic::parse);
+        matches!(own, Some((node, Topic::Game { .. })) if self.settings.is_node && node == self.settings.node)
     }
 
     fn is_alert(&self, topic: &str) -> bool {
-        let rest = self.below_board(topic);
-        rest.is_some_and(|rest| rest.starts_with("alert/"))
-    }
-
-    /// The levels below those of a board of ours.
-    fn below_board<'a>(&self, topic: &'a str) -> Option<&'a str> {
-        let below = topic.strip_prefix(self.alert_prefix.as_deref()?)?;
-        below.split_once('/').map(|(_, rest)| rest)
+        let below = topic.strip_prefix(&self.prefix);
+        self.settings.is_node
+            && below.is_some_and(|below| matches(&alerts(&self.settings.node), below))
     }
 }
 
@@ -1586,7 +1571,8 @@ fn options(settings: &Settings) -> MqttOptions {
         options.set_credentials(username, settings.password.clone().unwrap_or_default());
     }
     if settings.is_node {
-        let topic = format!("{}edge/{}/status", settings.prefix(), settings.node);
+        let status = Topic::NodeStatus.path(&settings.node);
+        let topic = format!("{}{status}", settings.prefix());
         let offline = settings.status(Online::Offline);
         options.set_last_will(LastWill::new(topic, offline, QoS::AtLeastOnce, true, None));
     }

@@ -29,6 +29,7 @@ use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::laws::position::Position;
 use crate::outbox::{Limits, MemoryOutbox};
+use crate::publish::topic::Address;
 use crate::publish::{
     self, ActUntil, AlertDetail, AlertKind, AlertState, Audience, BoardInfo, Body, EventKind,
     MoveState, Payload, Phase, Publication, Severity, Topic, VERSION,
@@ -287,16 +288,11 @@ impl Node {
 
     /// Our own record of a table as the broker has it.
     fn handle_record(&mut self, message: &mqtt::Incoming, out: &mut Outlets) -> bool {
-        let table = message
-            .topic
-            .strip_prefix(&self.prefix)
-            .and_then(|below| below.strip_prefix("edge/"))
-            .and_then(|rest| rest.strip_suffix("/game"))
-            .and_then(|rest| rest.split_once("/board/"));
-        let Some((_, name)) = table else {
+        let below = message.topic.strip_prefix(&self.prefix);
+        let Some((_, Topic::Game { table: name })) = below.and_then(Topic::parse) else {
             return false;
         };
-        if let Some(table) = named(&mut self.tables, name)
+        if let Some(table) = named(&mut self.tables, &name)
             && message.retain
         {
             match serde_json::from_slice::<publish::Game>(&message.payload) {
@@ -683,8 +679,10 @@ impl Table {
             && is_pairing_of(&arm, game)
         {
             info!(
-                "table {}: the pairing on core/table/{} was played before this start ({}); it is not armed anew",
-                self.name, self.name, game.result
+                "table {}: the pairing on {} was played before this start ({}); it is not armed anew",
+                self.name,
+                Address::Pairing { table: &self.name },
+                game.result
             );
             let now = self.now(out.clock.now());
             self.session.handle_paired(now);
@@ -698,7 +696,7 @@ impl Table {
         let refused = self.handle_command(Command::of(Verb::Arm(arm)), out);
         match refused {
             Some(why) => {
-                let why = format!("core/table/{}: {why}", self.name);
+                let why = format!("{}: {why}", Address::Pairing { table: &self.name });
                 self.refuse_pairing(&why, stream, boot, out);
             }
             None => self.lower(PAIRING, out),

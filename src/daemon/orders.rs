@@ -12,6 +12,7 @@ use super::mqtt::Incoming;
 use crate::command::{Arm, Command, Reply};
 use crate::outbox::Message;
 use crate::publish::Delivery;
+use crate::publish::topic::Address;
 use crate::text::one_line;
 
 /// Payloads above this are not read.
@@ -94,19 +95,16 @@ impl Orders {
         let Some(below) = message.topic.strip_prefix(&self.prefix) else {
             return Order::Nothing;
         };
-        if let Some(table) = below.strip_prefix("core/table/") {
-            let table = table.to_owned();
-            return self.read_pairing(table, message);
-        }
-        let verb = below
-            .strip_prefix("cmd/")
-            .and_then(|rest| rest.strip_prefix(&self.node))
-            .and_then(|rest| rest.strip_prefix('/'));
-        match verb {
+        match Address::parse(below) {
+            Some(Address::Pairing { table }) => self.read_pairing(table.to_owned(), message),
             // Empty is how a message that was left at the broker is taken away again.
-            Some(_) if message.payload.is_empty() && message.retain => Order::Nothing,
-            Some(verb) => self.read_command(verb, message),
-            None => Order::Nothing,
+            Some(Address::Command { .. }) if message.payload.is_empty() && message.retain => {
+                Order::Nothing
+            }
+            Some(Address::Command { node, verb }) if node == self.node => {
+                self.read_command(verb, message)
+            }
+            _ => Order::Nothing,
         }
     }
 
@@ -224,7 +222,10 @@ impl Orders {
             }
             Err(error) => {
                 let error = one_line(&error, MOST_WHY);
-                let why = format!("core/table/{table} is no pairing: {error}");
+                let why = format!(
+                    "{} is no pairing: {error}",
+                    Address::Pairing { table: &table }
+                );
                 let mut kept = message.payload.clone();
                 kept.truncate(MOST_BYTES + 1);
                 self.unread.insert(table.clone(), kept);
@@ -251,20 +252,19 @@ fn answer_topic(prefix: &str, command: &Value) -> Option<String> {
         None if id_of(command).is_empty() => None,
         _ => {
             let client = client(field("by").unwrap_or_default());
-            Some(format!("{prefix}reply/{client}"))
+            Some(format!("{prefix}{}", Address::Reply { client: &client }))
         }
     }
 }
 
 /// Whether an answer may go to this topic.
 fn may_answer(prefix: &str, topic: &str) -> bool {
-    topic
-        .strip_prefix(prefix)
-        .and_then(|below| below.strip_prefix("reply/"))
-        .is_some_and(|client| {
-            let is_strange = |c: char| matches!(c, '+' | '#') || c.is_control();
-            !client.is_empty() && client.len() <= 200 && !client.contains(is_strange)
-        })
+    let Some(Address::Reply { client }) = topic.strip_prefix(prefix).and_then(Address::parse)
+    else {
+        return false;
+    };
+    let is_strange = |c: char| matches!(c, '+' | '#') || c.is_control();
+    !client.is_empty() && client.len() <= 200 && !client.contains(is_strange)
 }
 
 /// The last level of the reply's topic for a sender who names none: `arbiter:anna` is answered under `arbiter-anna`.
