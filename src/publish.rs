@@ -545,6 +545,12 @@ pub enum CloseReason {
     Superseded,
 }
 
+/// Wall time as payloads write it: RFC 3339, in UTC. What lies outside the calendar is the epoch.
+pub fn rfc3339(unix_ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or_default();
+    format!("{time:.3}")
+}
+
 /// The schemas of all payloads, by file name.
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![

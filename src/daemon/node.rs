@@ -935,7 +935,7 @@ impl Table {
         match &publication.body {
             Body::Payload(Payload::Event(event)) => {
                 if let EventKind::GameStarted { start_fen } = &event.kind {
-                    self.before = half_moves_before(start_fen);
+                    self.before = plies_before(start_fen);
                 }
                 self.log(event);
             }
@@ -1027,16 +1027,9 @@ fn is_usual(fen: &str) -> bool {
     fen == Position::initial().fen()
 }
 
-/// Half moves that were played before this position, by its own count.
-fn half_moves_before(fen: &str) -> u32 {
-    let fields: Vec<&str> = fen.split_whitespace().collect();
-    let number = fields.get(5).and_then(|number| number.parse::<u32>().ok());
-    let black = u32::from(fields.get(1) == Some(&"b"));
-    number
-        .unwrap_or(1)
-        .saturating_sub(1)
-        .saturating_mul(2)
-        .saturating_add(black)
+/// The plies before this position, by its own count.
+fn plies_before(fen: &str) -> u32 {
+    Position::from_fen(fen, false).map_or(0, |position| position.plies_before())
 }
 
 /// The number of a ply as people write it: `23.` or `23...`
@@ -1105,8 +1098,7 @@ impl Clock {
     /// Now, RFC 3339.
     fn wall(&self) -> String {
         let unix = self.wall_ms + self.now() as i64;
-        let time = jiff::Timestamp::from_millisecond(unix).unwrap_or_default();
-        format!("{time:.3}")
+        publish::rfc3339(unix)
     }
 }
 
@@ -1253,15 +1245,15 @@ mod tests {
     fn plies_are_numbered_from_the_start_position() {
         let usual = Position::initial().fen();
         assert!(is_usual(&usual));
-        assert_eq!(half_moves_before(&usual), 0);
+        assert_eq!(plies_before(&usual), 0);
         assert_eq!(number_of(0, 1), "1.");
         assert_eq!(number_of(0, 46), "23...");
-        let late = half_moves_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
+        let late = plies_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
         assert_eq!(number_of(late, 1), "40...");
         assert_eq!(number_of(late, 2), "41.");
-        assert_eq!(half_moves_before("garbage"), 0);
+        assert_eq!(plies_before("garbage"), 0);
         assert_eq!(
-            half_moves_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
+            plies_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
             u32::MAX
         );
     }

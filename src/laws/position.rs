@@ -125,6 +125,14 @@ impl Position {
         self.mode
     }
 
+    /// The plies before it, as its move number counts them.
+    pub fn plies_before(&self) -> u32 {
+        let setup = self.setup();
+        (u32::from(setup.fullmoves) - 1)
+            .saturating_mul(2)
+            .saturating_add(setup.turn.fold_wb(0, 1))
+    }
+
     /// The position as the Laws know it, if they do.
     pub fn legal(&self) -> Option<&Chess> {
         match &self.inner {
