@@ -3,6 +3,7 @@
 //! A dump and single updates end as the same thing here. What is legal is not known in this module.
 
 use crate::laws::result::GameResult;
+use crate::text::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
@@ -97,14 +98,15 @@ pub enum Orientation {
     Rotated,
 }
 
-/// How the board stands: found from the array, or told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OrientationSetting {
-    #[default]
-    Auto,
-    Normal,
-    Rotated,
+words! {
+    /// How the board stands: found from the array, or told.
+    #[derive(Default, JsonSchema)]
+    OrientationSetting {
+        #[default]
+        Auto = "auto",
+        Normal = "normal",
+        Rotated = "rotated",
+    }
 }
 
 /// All 64 squares as last read. A square that was never read agrees with everything.

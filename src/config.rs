@@ -17,12 +17,13 @@ use toml::Spanned;
 
 use crate::Millis;
 use crate::board::OrientationSetting;
+use crate::clock::ClockSide;
 use crate::clock::control::TimeControl;
+use crate::game::Arming;
 use crate::laws::ruleset::{Rules, Ruleset, Variant};
 use crate::reading::in_words;
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings};
-use crate::trace::{Arming, ClockSide};
 use crate::wire::Family;
 
 /// Everything that `run` is told.

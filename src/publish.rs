@@ -3,6 +3,7 @@
 //! The types are the contract: their field names are the wire's. Readers ignore fields they do not know, so a field may be
 //! added; it may not change its meaning.
 
+use crate::text::words;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -440,28 +441,15 @@ pub struct Law {
     pub article: String,
 }
 
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Audience {
-    /// Pushed to the arbiter.
-    Arbiter,
-    /// Shown when the arbiter asks.
-    Request,
-    /// Whoever runs the boards.
-    Operator,
-}
-
-impl Audience {
-    pub const ALL: [Audience; 3] = [Audience::Arbiter, Audience::Request, Audience::Operator];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Audience::Arbiter => "arbiter",
-            Audience::Request => "request",
-            Audience::Operator => "operator",
-        }
+words! {
+    #[derive(PartialOrd, Ord, JsonSchema)]
+    Audience {
+        /// Pushed to the arbiter.
+        Arbiter = "arbiter",
+        /// Shown when the arbiter asks.
+        Request = "request",
+        /// Whoever runs the boards.
+        Operator = "operator",
     }
 }
 

@@ -27,11 +27,12 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::Millis;
 use crate::board::OrientationSetting;
+use crate::board::driver::Watch;
 use crate::clock::control::TimeControl;
+use crate::clock::{ClockKind, ClockSide};
+use crate::game::Arming;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::reading::not_json;
 use crate::wire::Family;
@@ -61,7 +62,7 @@ pub struct Header {
     pub time_control: Option<TimeControl>,
     pub orientation: Option<OrientationSetting>,
     pub white_clock_side: Option<ClockSide>,
-    pub silence: Silence,
+    pub silence: Watch,
     pub arming: Option<Arming>,
     pub clock: ClockKind,
     pub firmware: Option<String>,
@@ -93,108 +94,6 @@ pub enum Event {
     /// `r`: the daemon restarts here; the session is rebuilt from its record.
     Restart,
 }
-
-/// Declares an enum whose values are written as fixed words, the same in traces, configuration and command line.
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$about])* #[serde(rename = $word)] $variant,)+
-        }
-
-        impl $name {
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$variant => $word,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(text: &str) -> Result<$name, UnknownWord> {
-                $name::ALL
-                    .iter()
-                    .copied()
-                    .find(|value| value.as_str() == text)
-                    .ok_or(UnknownWord(concat_words!($($word),+)))
-            }
-        }
-    };
-}
-
-macro_rules! concat_words {
-    ($first:literal $(, $word:literal)*) => {
-        concat!($first $(, " | ", $word)*)
-    };
-}
-
-words! {
-    /// What it means that a board or clock sends nothing.
-    #[derive(Default)]
-    Silence {
-        /// Nothing: the trace is all there is.
-        #[default]
-        Ignore = "ignore",
-        /// What it means on a live board: it is reported.
-        Judge = "judge",
-    }
-}
-
-words! {
-    /// How a game begins.
-    #[derive(Default)]
-    Arming {
-        /// By setting up the array.
-        #[default]
-        Auto = "auto",
-        /// By a command.
-        Manual = "manual",
-    }
-}
-
-words! {
-    /// Which clock the game is played with.
-    #[derive(Default)]
-    ClockKind {
-        /// Whatever the bytes and the presses show.
-        #[default]
-        Auto = "auto",
-        /// None at all.
-        None = "none",
-        /// One on the board's cable.
-        Dgt = "dgt",
-        /// One that is not connected; its presses come as commands.
-        External = "external",
-    }
-}
-
-words! {
-    /// On which side of the clock, seen from its front, White's time stands.
-    #[derive(Default)]
-    ClockSide {
-        /// Found anew at each new game.
-        #[default]
-        Auto = "auto",
-        Left = "left",
-        Right = "right",
-    }
-}
-
-/// The text is none of the words that may stand here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is expected")]
-pub struct UnknownWord(&'static str);
 
 /// Why a text is no trace: the line, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -336,7 +235,7 @@ impl fmt::Display for Header {
         line(f, "variant", self.variant)?;
         line(f, "supervised", self.supervised.map(yes_or_no))?;
         line(f, "time-control", self.time_control.as_ref())?;
-        line(f, "orientation", self.orientation.map(orientation_word))?;
+        line(f, "orientation", self.orientation)?;
         line(f, "white-clock-side", self.white_clock_side)?;
         line(f, "silence", unless_default(self.silence))?;
         line(f, "arming", self.arming)?;
@@ -549,7 +448,7 @@ impl Header {
             "variant" => self.variant = Some(word(value)?),
             "supervised" => self.supervised = Some(parse_yes_or_no(value)?),
             "time-control" => self.time_control = Some(word(value)?),
-            "orientation" => self.orientation = Some(parse_orientation(value)?),
+            "orientation" => self.orientation = Some(word(value)?),
             "white-clock-side" => self.white_clock_side = Some(word(value)?),
             "silence" => self.silence = word(value)?,
             "arming" => self.arming = Some(word(value)?),
@@ -676,23 +575,6 @@ fn parse_yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
-fn orientation_word(orientation: OrientationSetting) -> &'static str {
-    match orientation {
-        OrientationSetting::Auto => "auto",
-        OrientationSetting::Normal => "normal",
-        OrientationSetting::Rotated => "rotated",
-    }
-}
-
-fn parse_orientation(text: &str) -> Result<OrientationSetting, String> {
-    match text {
-        "auto" => Ok(OrientationSetting::Auto),
-        "normal" => Ok(OrientationSetting::Normal),
-        "rotated" => Ok(OrientationSetting::Rotated),
-        _ => Err("auto | normal | rotated is expected".into()),
-    }
-}
-
 fn unless_default<T: Default + PartialEq>(value: T) -> Option<T> {
     (value != T::default()).then_some(value)
 }
@@ -804,7 +686,7 @@ mod tests {
         assert_eq!(header.time_control, "40/5400+30:1800+30".parse().ok());
         assert_eq!(header.orientation, Some(OrientationSetting::Rotated));
         assert_eq!(header.white_clock_side, Some(ClockSide::Left));
-        assert_eq!(header.silence, Silence::Judge);
+        assert_eq!(header.silence, Watch::Judge);
         assert_eq!(header.arming, Some(Arming::Manual));
         assert_eq!(header.clock, ClockKind::External);
         assert_eq!(header.firmware.as_deref(), Some("1.80"));
@@ -1097,7 +979,7 @@ mod tests {
             OrientationSetting::Rotated,
         ];
         let game = (
-            proptest::sample::select(Family::all().collect::<Vec<_>>()),
+            proptest::sample::select(Family::ALL),
             of(one(&["8/8/8/8/8/8/8/8", "4k3/8/8/8/8/8/8/4K3 b - - 3 9"])),
             any::<bool>(),
             of(proptest::sample::select(&Ruleset::ALL[..])),
@@ -1108,7 +990,7 @@ mod tests {
         let board = (
             of(one(ORIENTATIONS)),
             of(one(ClockSide::ALL)),
-            one(Silence::ALL),
+            one(Watch::ALL),
             of(one(Arming::ALL)),
             one(ClockKind::ALL),
             of(text()),

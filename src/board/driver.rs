@@ -3,6 +3,7 @@
 //! Nothing here reaches the record but through [`Reading`]; what is asked and when has no say in what the answers mean.
 
 use super::{Contents, dgt};
+use crate::text::words;
 use crate::wire::Family;
 use crate::{Millis, clock};
 use shakmaty::Square;
@@ -101,14 +102,16 @@ pub struct Unfinished {
     pub at: Millis,
 }
 
-/// Who judges a silent board.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Watch {
-    /// Nobody: the bytes of a trace are all there is.
-    #[default]
-    Ignore,
-    /// We ask at a known rate, so that silence means something (case A6).
-    Judge,
+words! {
+    /// What it means that a board or its clock sends nothing.
+    #[derive(Default)]
+    Watch {
+        /// Nothing: the bytes of a trace are all there is.
+        #[default]
+        Ignore = "ignore",
+        /// It is reported: we ask at a known rate, so that silence means something (case A6).
+        Judge = "judge",
+    }
 }
 
 /// A board that said nothing for so long is asked for its number.

@@ -4,11 +4,40 @@
 //! here is what the last reading said, extrapolated by nothing: times between readings are for whoever looks.
 
 use crate::Millis;
+use crate::text::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
 pub mod control;
+
+words! {
+    /// Which clock the game is played with.
+    #[derive(Default)]
+    ClockKind {
+        /// Whatever the bytes and the presses show.
+        #[default]
+        Auto = "auto",
+        /// None at all.
+        None = "none",
+        /// One on the board's cable.
+        Dgt = "dgt",
+        /// One that is not connected; its presses come as commands.
+        External = "external",
+    }
+}
+
+words! {
+    /// On which side of the clock, seen from its front, White's time stands.
+    #[derive(Default)]
+    ClockSide {
+        /// Found anew at each new game.
+        #[default]
+        Auto = "auto",
+        Left = "left",
+        Right = "right",
+    }
+}
 
 /// One side of the clock as it stands on the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

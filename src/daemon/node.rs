@@ -27,6 +27,7 @@ use crate::Millis;
 use crate::board;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
+use crate::game::Arming;
 use crate::laws::position::Position;
 use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::topic::Address;
@@ -36,7 +37,7 @@ use crate::publish::{
 };
 use crate::session::{self, Session, Wall, Watch};
 use crate::text::one_line;
-use crate::trace::{self, Header, Silence};
+use crate::trace::{self, Header};
 use crate::wire::Family;
 
 /// What a node stands on, besides its configuration. The default is a machine as it is.
@@ -85,8 +86,8 @@ impl StartError {
                 "Add a [[table]] with its name, or say --port auto --table 1.".to_owned()
             }
             StartError::Family { .. } => {
-                Family::all()
-                    .filter(|family| board::is_supported(*family))
+                let all = Family::ALL.iter();
+                all.filter(|family| board::is_supported(**family))
                     .fold("Say board = \"auto\"".to_owned(), |advice, family| {
                         format!("{advice} or board = \"{family}\"")
                     })
@@ -952,10 +953,7 @@ impl Table {
                             .as_deref()
                             .and_then(|text| text.parse().ok()),
                         // What armed the table stands in an earlier trace.
-                        arming: self
-                            .session
-                            .is_armed_by_hand()
-                            .then_some(trace::Arming::Manual),
+                        arming: self.session.is_armed_by_hand().then_some(Arming::Manual),
                     };
                     tracing.game(files, self.told, &game.game, start);
                 }
@@ -1212,7 +1210,7 @@ fn header(settings: &session::Settings, config: &config::Table) -> Header {
         time_control: config.settings.time_control.clone(),
         orientation: Some(settings.orientation),
         white_clock_side: Some(settings.white_clock_side),
-        silence: Silence::Judge,
+        silence: Watch::Judge,
         arming: settings.arming,
         clock: settings.clock,
         notes: vec![format!(

@@ -1,10 +1,9 @@
 //! Which game comes next at a table, who opens it, and what becomes of a pairing that comes while one is played.
 
-use super::Game;
+use super::{Arming, Game};
 use crate::command::Arm;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
-use crate::trace::Arming;
 use shakmaty::{CastlingMode, Setup};
 
 /// What a game is played on, unless it is armed otherwise.

@@ -100,9 +100,7 @@ impl Topic {
             ["archive", game] => Topic::Archive { game: own(game) },
             ["board", table, "alert", audience, id] => Topic::Alert {
                 table: own(table),
-                audience: Audience::ALL
-                    .into_iter()
-                    .find(|of| of.as_str() == audience)?,
+                audience: audience.parse().ok()?,
                 id: own(id),
             },
             ["board", table, last] => {

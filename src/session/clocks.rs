@@ -4,10 +4,9 @@ use super::Table;
 use super::alerts::{Notice, Source};
 use crate::Millis;
 use crate::board::Orientation;
-use crate::clock::{self, ClockEvent, Wing};
+use crate::clock::{self, ClockEvent, ClockKind, ClockSide, Wing};
 use crate::game::FlagFall;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
-use crate::trace::{ClockKind, ClockSide};
 use shakmaty::{ByColor, Color};
 
 impl Table {

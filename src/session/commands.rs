@@ -294,7 +294,7 @@ impl Table {
         white: Option<u64>,
         black: Option<u64>,
     ) -> Outcome {
-        if self.settings.clock == crate::trace::ClockKind::None {
+        if self.settings.clock == crate::clock::ClockKind::None {
             return Err("this table is played without a clock".into());
         }
         if let Some(ms) = [clk, white, black].into_iter().flatten().max()
