@@ -21,6 +21,17 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+/// At most `most` characters; what is cut off is marked by `…`.
+pub fn shortened(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    text.chars()
+        .take(most.saturating_sub(1))
+        .chain(['…'])
+        .collect()
+}
+
 /// Declares an enum whose values are written as fixed words, the same in traces, payloads, configuration and command line.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
@@ -93,6 +104,9 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut() {
+        assert_eq!(shortened("Žofie", 5), "Žofie");
+        assert_eq!(shortened("Žofie", 4), "Žof…");
+        assert_eq!(shortened("", 0), "");
         assert_eq!(one_line("abcdef", 6), "abcdef");
         assert_eq!(one_line("abcdef", 5), "abcde…");
         // Never within an escape.

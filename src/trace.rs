@@ -35,6 +35,7 @@ use crate::clock::{ClockKind, ClockSide};
 use crate::game::Arming;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::reading::not_json;
+use crate::text::shortened;
 use crate::wire::Family;
 
 /// The version of the format that is read and written.
@@ -221,7 +222,7 @@ impl fmt::Display for Header {
             let Some(value) = value else {
                 return Ok(());
             };
-            let value = one_line(&value.to_string());
+            let value = without_controls(&value.to_string());
             if value.is_empty() {
                 return Ok(());
             }
@@ -258,7 +259,7 @@ impl fmt::Display for Line {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |f: &mut fmt::Formatter<'_>, sign: char, text: &str| {
-            let text = one_line(text);
+            let text = without_controls(text);
             match text.is_empty() {
                 true => write!(f, "{sign}"),
                 false => write!(f, "{sign} {text}"),
@@ -311,7 +312,7 @@ impl<W: io::Write> Writer<W> {
         match event {
             Event::FromBoard(bytes) | Event::ToBoard(bytes) if bytes.is_empty() => return Ok(()),
             Event::Command(json) => {
-                command(&one_line(json)).map_err(invalid)?;
+                command(&without_controls(json)).map_err(invalid)?;
             }
             _ => {}
         }
@@ -325,7 +326,7 @@ impl<W: io::Write> Writer<W> {
     pub fn comment(&mut self, text: &str) -> io::Result<()> {
         let mut lines = String::new();
         for line in text.lines() {
-            let line = one_line(line);
+            let line = without_controls(line);
             let is_key = self.last_ms.is_none() && key_and_value(&line).is_some();
             lines.push_str(if is_key { "# note: " } else { "# " });
             lines.push_str(&line);
@@ -364,7 +365,7 @@ impl Parser {
                 .ok_or(Fault::NoTrace)?
                 .trim();
             if version != VERSION.to_string() {
-                return Err(Fault::OtherVersion(excerpt(version)));
+                return Err(Fault::OtherVersion(shortened(version, EXCERPT)));
             }
             self.version_seen = true;
             self.given.push(("jadoube-trace", number));
@@ -386,7 +387,7 @@ impl Parser {
             return Ok(());
         };
         let Some(key) = KEYS.iter().copied().find(|key| *key == word) else {
-            return Err(Fault::UnknownKey(excerpt(word)));
+            return Err(Fault::UnknownKey(shortened(word, EXCERPT)));
         };
         if key != "note" {
             if let Some((_, before)) = self.given.iter().find(|(given, _)| *given == key) {
@@ -402,14 +403,14 @@ impl Parser {
             .set(key, value)
             .map_err(|expected| Fault::BadValue {
                 key,
-                value: excerpt(value),
+                value: shortened(value, EXCERPT),
                 expected: shortened(&expected, 240),
             })
     }
 
     fn event(&self, number: usize, line: &str) -> Result<Line, Fault> {
         let (time, rest) = split_word(line);
-        let at_ms = parse_seconds(time).ok_or_else(|| Fault::BadTime(excerpt(time)))?;
+        let at_ms = parse_seconds(time).ok_or_else(|| Fault::BadTime(shortened(time, EXCERPT)))?;
         let before_ms = self.trace.end_ms();
         if at_ms < before_ms {
             return Err(Fault::TimeRunsBack { at_ms, before_ms });
@@ -422,9 +423,9 @@ impl Parser {
             "x" => Event::Unplugged(rest.to_owned()),
             "o" => Event::Opened(rest.to_owned()),
             "r" if rest.is_empty() || rest.starts_with('#') => Event::Restart,
-            "r" => return Err(Fault::AfterRestart(excerpt(rest))),
+            "r" => return Err(Fault::AfterRestart(shortened(rest, EXCERPT))),
             "" => return Err(Fault::NoSign),
-            _ => return Err(Fault::UnknownSign(excerpt(sign))),
+            _ => return Err(Fault::UnknownSign(shortened(sign, EXCERPT))),
         };
         Ok(Line {
             at_ms,
@@ -513,7 +514,7 @@ fn bytes(sign: char, text: &str) -> Result<Vec<u8>, Fault> {
             Some(digits) if digits.len() % 2 == 0 => {
                 bytes.extend(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]));
             }
-            _ => return Err(Fault::BadByte(excerpt(word))),
+            _ => return Err(Fault::BadByte(shortened(word, EXCERPT))),
         }
     }
     if bytes.is_empty() {
@@ -535,7 +536,10 @@ fn command(text: &str) -> Result<&str, Fault> {
     let (json, rest) = text.split_at(values.byte_offset());
     let rest = rest.trim_start();
     if !rest.is_empty() && !rest.starts_with('#') {
-        return Err(Fault::BadCommand(format!("{:?} follows it", excerpt(rest))));
+        return Err(Fault::BadCommand(format!(
+            "{:?} follows it",
+            shortened(rest, EXCERPT)
+        )));
     }
     Ok(json)
 }
@@ -580,25 +584,13 @@ fn unless_default<T: Default + PartialEq>(value: T) -> Option<T> {
 }
 
 /// The text on one line, without anything that a terminal or a reader of lines would act on.
-fn one_line(text: &str) -> String {
+fn without_controls(text: &str) -> String {
     let text = text.replace(|c: char| c.is_control(), " ");
     text.trim().to_owned()
 }
 
 fn invalid(fault: Fault) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, fault.to_string())
-}
-
-/// So much of a text that an error message stays readable.
-fn excerpt(text: &str) -> String {
-    shortened(text, 40)
-}
-
-fn shortened(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 fn write_bytes(f: &mut fmt::Formatter<'_>, sign: char, bytes: &[u8]) -> fmt::Result {
@@ -618,6 +610,9 @@ impl fmt::Display for Seconds {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
     }
 }
+
+/// So many characters of a text that an error message stays readable.
+const EXCERPT: usize = 40;
 
 /// The keys of the header.
 const KEYS: [&str; 15] = [

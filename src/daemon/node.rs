@@ -36,7 +36,7 @@ use crate::publish::{
     MoveState, Payload, Phase, Publication, Severity, Topic, VERSION,
 };
 use crate::session::{self, Session, Wall, Watch};
-use crate::text::one_line;
+use crate::text::{one_line, shortened};
 use crate::trace::{self, Header};
 use crate::wire::Family;
 
@@ -769,7 +769,7 @@ impl Table {
                 side: None,
                 squares: Vec::new(),
                 law: None,
-                text: session::alerts::shortened(&text, 100),
+                text: shortened(&text, 100),
                 detail: AlertDetail::default(),
             },
         };

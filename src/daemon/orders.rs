@@ -13,7 +13,7 @@ use crate::command::{Arm, Command, Reply};
 use crate::outbox::Message;
 use crate::publish::Delivery;
 use crate::publish::topic::Address;
-use crate::text::one_line;
+use crate::text::{one_line, shortened};
 
 /// Payloads above this are not read.
 pub const MOST_BYTES: usize = 64 * 1024;
@@ -114,7 +114,7 @@ impl Orders {
             return Order::Refused {
                 why: format!(
                     "{:?}: the command has {size} bytes, and more than {MOST_BYTES} are not read",
-                    shown(verb, MOST_SHOWN)
+                    shortened(verb, MOST_SHOWN)
                 ),
                 reply: None,
             };
@@ -132,14 +132,14 @@ impl Orders {
             Order::Refused {
                 reply: answer.clone().map(|topic| {
                     let reply = Reply {
-                        id: shown(&id, MOST_WHY),
+                        id: shortened(&id, MOST_WHY),
                         ok: false,
                         error: Some(why.clone()),
                         note: None,
                     };
                     (topic, reply)
                 }),
-                why: format!("{:?}: {why}", shown(verb, MOST_SHOWN)),
+                why: format!("{:?}: {why}", shortened(verb, MOST_SHOWN)),
             }
         };
         if message.retain {
@@ -154,7 +154,7 @@ impl Orders {
         if let (Some(wanted), None) = (field("reply_to"), reply_to) {
             return refused(format!(
                 "reply_to {:?} must be a topic below {}reply/",
-                shown(wanted, MOST_SHOWN),
+                shortened(wanted, MOST_SHOWN),
                 self.prefix
             ));
         }
@@ -167,7 +167,7 @@ impl Orders {
             (Some(table), tables) => {
                 let why = format!(
                     "table {:?} is not one of this node's: {}",
-                    shown(table, MOST_SHOWN),
+                    shortened(table, MOST_SHOWN),
                     tables.join(", ")
                 );
                 return refused(why);
@@ -282,11 +282,6 @@ fn client(by: &str) -> String {
         "" => "anyone".to_owned(),
         fitted => fitted.to_owned(),
     }
-}
-
-/// The beginning of a text that came from outside.
-fn shown(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
 }
 
 /// Characters of a name from outside that are quoted, and of a whole refusal.
