@@ -289,7 +289,7 @@ pub fn oriented(square: Square, orientation: Orientation) -> Square {
     }
 }
 
-/// Which way round the board stands, judged by an array that it should show (the board's own numbering in, dgt.md 7.1).
+/// Which way round the board stands, judged by an array that it should show (the board's own numbering in, protocol sheet 7.1).
 ///
 /// A turned board has White's men on its upper ranks, and its king beside the other bishop; an array with king and queen exchanged
 /// is a wrong set-up of a board that stands right. So the array need not agree on every square, but on most, and better one way.

@@ -13,7 +13,7 @@ const GROUPS: &[&str] = &[
     "A", "C", "D", "E", "F", "G1", "G3", "G4", "G5", "G7", "H1", "I", "M1", "R",
 ];
 
-/// Marks that the issue on the Laws scores.
+/// Marks that are not scored yet: judgements of the Laws that are still to come.
 const LATER: &[&str] = &["!touch", "!moved_again", "!promotion_check"];
 
 fn counts(id: &str) -> bool {

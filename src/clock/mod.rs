@@ -131,7 +131,7 @@ pub struct Tracker {
     doubted: [bool; 2],
 }
 
-/// A display counts whole seconds and a message may be a second late, so that a smaller deviation is none (dgt.md 1).
+/// A display counts whole seconds and a message may be a second late, so that a smaller deviation is none (protocol sheet 1).
 const TOLERANCE_MS: u64 = 1_000;
 
 impl Tracker {
@@ -237,7 +237,7 @@ impl Tracker {
     }
 
     /// A flag falls when its time has run out. One that is shown over any other time may be two halves of messages whose middle was
-    /// lost on the line (dgt.md 3.1); it counts when it is shown again.
+    /// lost on the line (protocol sheet 3.1); it counts when it is shown again.
     fn doubt_flags(&mut self, now: Millis, reading: &mut Reading) {
         let (
             Some((

@@ -79,9 +79,9 @@ struct Recorder<W> {
 
 /// How long is waited for what.
 struct Pace {
-    /// After opening: boards that get their power from the port are not ready at once (protocol sheet, section 1).
+    /// After opening: boards that get their power from the port are not ready at once (protocol sheet 1).
     ready: Duration,
-    /// Between two commands, as the board's buffer is small (protocol sheet, section 1).
+    /// Between two commands, as the board's buffer is small (protocol sheet 1).
     spacing: Duration,
     /// Between two attempts to open a port that has gone.
     retry: Duration,
@@ -202,7 +202,7 @@ fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// 9600 baud, 8N1, no flow control, for us alone (protocol sheet, section 1).
+/// 9600 baud, 8N1, no flow control, for us alone (protocol sheet 1).
 fn open(path: &str) -> io::Result<SerialStream> {
     const BAUD: u32 = 9600;
     Ok(SerialStream::open(&tokio_serial::new(path, BAUD))?)

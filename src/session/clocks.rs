@@ -174,7 +174,7 @@ impl Table {
             && self.clock.is_news(now, reading)
     }
 
-    /// The wing of White's clock: as set, else at White's left hand on a board that stands right (dgt.md 3.5).
+    /// The wing of White's clock: as set, else at White's left hand on a board that stands right (protocol sheet 3.5).
     fn white_wing(&self) -> Wing {
         match self.settings.white_clock_side {
             ClockSide::Left => Wing::Left,

@@ -230,7 +230,7 @@ impl Case {
                     }
                     continue;
                 }
-                // Scored with the Laws.
+                // Judgements of the Laws that are still to come.
                 "!touch" | "!touch_rook_first" | "!moved_again" | "!promotion_check" => continue,
                 other => return Err(format!("unknown mark {other}")),
             };
