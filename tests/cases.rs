@@ -62,6 +62,7 @@ fn reported_cases() {
         }
     }
     println!("cases: {right} of {all}");
+    assert!(all > 0, "no case counts");
     println!("left for the Laws: {}", later.join(", "));
     println!("other groups, not right yet: {}", others.len());
     for other in &others {
