@@ -17,7 +17,7 @@ use jadoube::sim::line::{self, Line};
 use jadoube::sim::pgn::SimGame;
 use jadoube::sim::player::{Player, TableOptions};
 use jadoube::sim::script::GameTruth;
-use jadoube::trace::{Event, Header, Line as TraceLine, Silence, Trace};
+use jadoube::trace::{Event, Header, Line as TraceLine, Trace};
 use jadoube::wire::dgt::VirtualBoard;
 use std::collections::BTreeMap;
 
@@ -279,9 +279,9 @@ impl<'a> Table<'a> {
             trace: Trace {
                 header: Header {
                     silence: if kind.asks {
-                        Silence::Judge
+                        Watch::Judge
                     } else {
-                        Silence::Ignore
+                        Watch::Ignore
                     },
                     ..Header::default()
                 },

@@ -3,6 +3,7 @@
 //! A dump and single updates end as the same thing here. What is legal is not known in this module.
 
 use crate::laws::result::GameResult;
+use crate::text::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
@@ -97,14 +98,15 @@ pub enum Orientation {
     Rotated,
 }
 
-/// How the board stands: found from the array, or told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OrientationSetting {
-    #[default]
-    Auto,
-    Normal,
-    Rotated,
+words! {
+    /// How the board stands: found from the array, or told.
+    #[derive(Default, JsonSchema)]
+    OrientationSetting {
+        #[default]
+        Auto = "auto",
+        Normal = "normal",
+        Rotated = "rotated",
+    }
 }
 
 /// All 64 squares as last read. A square that was never read agrees with everything.
@@ -277,7 +279,7 @@ pub fn oriented(square: Square, orientation: Orientation) -> Square {
     }
 }
 
-/// Which way round the board stands, judged by an array that it should show (the board's own numbering in, dgt.md 7.1).
+/// Which way round the board stands, judged by an array that it should show (the board's own numbering in, protocol sheet 7.1).
 ///
 /// A turned board has White's men on its upper ranks, and its king beside the other bishop; an array with king and queen exchanged
 /// is a wrong set-up of a board that stands right. So the array need not agree on every square, but on most, and better one way.

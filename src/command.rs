@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::board::OrientationSetting;
 use crate::laws::Side;
 use crate::reading::{self, either};
+use crate::text::shortened;
 
 /// A command as it travels: who asks, until when it holds, and the verb with its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -314,13 +315,15 @@ impl Command {
             Some(other) => {
                 return Err(ParseCommandError::BadField(format!(
                     "verb is {}; its name in double quotes is expected",
-                    shown(&other.to_string())
+                    shortened(&other.to_string(), MOST_SHOWN)
                 )));
             }
             None => return Err(ParseCommandError::BadField("verb is missing".into())),
         };
         if !Verb::NAMES.contains(&named.as_str()) {
-            return Err(ParseCommandError::UnknownVerb(shown(&named)));
+            return Err(ParseCommandError::UnknownVerb(shortened(
+                &named, MOST_SHOWN,
+            )));
         }
         let args = object.remove("args").filter(|args| !args.is_null());
         let args = args.unwrap_or_else(|| Value::Object(Default::default()));
@@ -363,10 +366,8 @@ impl Arm {
     }
 }
 
-/// The beginning of what came from outside.
-fn shown(text: &str) -> String {
-    text.chars().take(60).collect()
-}
+/// Characters of a text from outside that are quoted.
+const MOST_SHOWN: usize = 60;
 
 /// The schema of a command as it comes over MQTT: the topic names the verb, and a verb may do without arguments.
 pub fn schema() -> Schema {

@@ -17,12 +17,14 @@ use toml::Spanned;
 
 use crate::Millis;
 use crate::board::OrientationSetting;
+use crate::clock::ClockSide;
 use crate::clock::control::TimeControl;
+use crate::game::Arming;
 use crate::laws::ruleset::{Rules, Ruleset, Variant};
 use crate::reading::in_words;
 use crate::sensing::Timing;
 use crate::session::{self, ResultByKings};
-use crate::trace::{Arming, ClockSide};
+use crate::text::shortened;
 use crate::wire::Family;
 
 /// Everything that `run` is told.
@@ -472,7 +474,7 @@ impl FromStr for BrokerUrl {
     type Err = BrokerUrlError;
 
     fn from_str(text: &str) -> Result<BrokerUrl, BrokerUrlError> {
-        let shown = |text: &str| text.chars().take(60).collect::<String>();
+        let shown = |text: &str| shortened(text, 60);
         // Before anything is shown of it: it may hold a password.
         if text.contains('@') {
             return Err(BrokerUrlError::Credentials);

@@ -3,9 +3,14 @@
 //! The types are the contract: their field names are the wire's. Readers ignore fields they do not know, so a field may be
 //! added; it may not change its meaning.
 
+use crate::text::words;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+
+pub mod topic;
+
+pub use topic::{Delivery, Topic};
 
 // Words of the payloads that belong to the layers they come from.
 pub use crate::board::Orientation;
@@ -84,113 +89,6 @@ impl Payload {
 impl From<Payload> for Body {
     fn from(payload: Payload) -> Body {
         Body::Payload(payload)
-    }
-}
-
-/// The topics of the contract below `{base}/{event}/edge/{node}/`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Topic {
-    /// The node's own state; last will.
-    NodeStatus,
-    Info,
-    Health,
-    AlertLine,
-    /// The final PGN of a closed game.
-    Archive {
-        game: String,
-    },
-    BoardStatus {
-        table: String,
-    },
-    Position {
-        table: String,
-    },
-    Clock {
-        table: String,
-    },
-    Game {
-        table: String,
-    },
-    Pgn {
-        table: String,
-    },
-    Event {
-        table: String,
-    },
-    Alert {
-        table: String,
-        audience: Audience,
-        id: String,
-    },
-    Raw {
-        table: String,
-    },
-}
-
-/// What may happen to a message that waits for the broker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// Every one is sent, in order.
-    Each,
-    /// A newer one of the same topic takes the place of an unsent older one.
-    Latest,
-    /// As `Latest`, and it is not worth keeping over a restart.
-    LatestUnstored,
-    /// Sent if there is a connection, else dropped.
-    BestEffort,
-}
-
-impl Topic {
-    /// The topic below `{base}/{event}/`, for this node.
-    pub fn path(&self, node: &str) -> String {
-        match self {
-            Topic::NodeStatus => format!("edge/{node}/status"),
-            Topic::Info => format!("edge/{node}/info"),
-            Topic::Health => format!("edge/{node}/health"),
-            Topic::AlertLine => format!("edge/{node}/alertline"),
-            Topic::Archive { game } => format!("edge/{node}/archive/{game}"),
-            Topic::BoardStatus { table } => format!("edge/{node}/board/{table}/status"),
-            Topic::Position { table } => format!("edge/{node}/board/{table}/position"),
-            Topic::Clock { table } => format!("edge/{node}/board/{table}/clock"),
-            Topic::Game { table } => format!("edge/{node}/board/{table}/game"),
-            Topic::Pgn { table } => format!("edge/{node}/board/{table}/pgn"),
-            Topic::Event { table } => format!("edge/{node}/board/{table}/event"),
-            Topic::Alert {
-                table,
-                audience,
-                id,
-            } => {
-                format!("edge/{node}/board/{table}/alert/{}/{id}", audience.as_str())
-            }
-            Topic::Raw { table } => format!("edge/{node}/board/{table}/raw"),
-        }
-    }
-
-    /// Whether the broker keeps the last message for whoever comes later.
-    pub fn retain(&self) -> bool {
-        !matches!(
-            self,
-            Topic::Health | Topic::AlertLine | Topic::Event { .. } | Topic::Raw { .. }
-        )
-    }
-
-    /// MQTT quality of service: 1, but for what comes again soon.
-    pub fn qos(&self) -> u8 {
-        match self {
-            Topic::Health | Topic::Raw { .. } => 0,
-            _ => 1,
-        }
-    }
-
-    pub fn delivery(&self) -> Delivery {
-        match self {
-            Topic::Event { .. } | Topic::AlertLine | Topic::Archive { .. } => Delivery::Each,
-            // An alert that is raised and closed while the broker is away need not be shown.
-            Topic::Alert { .. } | Topic::Game { .. } | Topic::Pgn { .. } => Delivery::Latest,
-            Topic::BoardStatus { .. } | Topic::NodeStatus | Topic::Info => Delivery::Latest,
-            Topic::Position { .. } | Topic::Clock { .. } => Delivery::LatestUnstored,
-            Topic::Health | Topic::Raw { .. } => Delivery::BestEffort,
-        }
     }
 }
 
@@ -575,28 +473,15 @@ pub struct Law {
     pub article: String,
 }
 
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Audience {
-    /// Pushed to the arbiter.
-    Arbiter,
-    /// Shown when the arbiter asks.
-    Request,
-    /// Whoever runs the boards.
-    Operator,
-}
-
-impl Audience {
-    pub const ALL: [Audience; 3] = [Audience::Arbiter, Audience::Request, Audience::Operator];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Audience::Arbiter => "arbiter",
-            Audience::Request => "request",
-            Audience::Operator => "operator",
-        }
+words! {
+    #[derive(PartialOrd, Ord, JsonSchema)]
+    Audience {
+        /// Pushed to the arbiter.
+        Arbiter = "arbiter",
+        /// Shown when the arbiter asks.
+        Request = "request",
+        /// Whoever runs the boards.
+        Operator = "operator",
     }
 }
 
@@ -678,6 +563,12 @@ pub enum CloseReason {
     Dismissed,
     Ended,
     Superseded,
+}
+
+/// Wall time as payloads write it: RFC 3339, in UTC. What lies outside the calendar is the epoch.
+pub fn rfc3339(unix_ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or_default();
+    format!("{time:.3}")
 }
 
 /// The schemas of all payloads, by file name.

@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display};
 
+use crate::text::shortened;
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -77,7 +78,7 @@ impl Complaint {
     }
 
     fn below(mut self, key: &str) -> Complaint {
-        self.path.push(shown(key));
+        self.path.push(shortened(key, MOST_SHOWN));
         self
     }
 
@@ -134,7 +135,7 @@ impl de::Error for Complaint {
             Unexpected::Signed(number) => number.to_string(),
             // As it was written, also where that is 1e300.
             Unexpected::Float(number) => format!("{number:?}"),
-            Unexpected::Str(text) => format!("{:?}", shown(text)),
+            Unexpected::Str(text) => format!("{:?}", shortened(text, MOST_SHOWN)),
             Unexpected::Unit | Unexpected::Option => "null".to_owned(),
             Unexpected::Seq => "a list".to_owned(),
             Unexpected::Map => "an object".to_owned(),
@@ -149,11 +150,14 @@ impl de::Error for Complaint {
     }
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Complaint {
-        Complaint::new(Fault::Wrong(format!("{:?}", shown(found)), either(known)))
+        Complaint::new(Fault::Wrong(
+            format!("{:?}", shortened(found, MOST_SHOWN)),
+            either(known),
+        ))
     }
 
     fn unknown_field(key: &str, known: &'static [&'static str]) -> Complaint {
-        Complaint::new(Fault::UnknownKey(shown(key), known))
+        Complaint::new(Fault::UnknownKey(shortened(key, MOST_SHOWN), known))
     }
 
     fn missing_field(key: &'static str) -> Complaint {
@@ -251,13 +255,8 @@ pub fn either(words: &[&str]) -> String {
     }
 }
 
-/// The beginning of what was written; as much as helps to find it.
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
+/// Characters of what was written; as many as help to find it.
+const MOST_SHOWN: usize = 40;
 
 /// A value on its way into one of our types. That of `serde_json` gives its errors no place, and they are sentences already.
 struct Reader<'de>(&'de Value);

@@ -2,14 +2,13 @@
 
 use crate::Millis;
 use crate::board;
-use crate::board::driver::Watch;
 use crate::command::Command;
 use crate::game::Pairing;
 use crate::laws::position::Position;
 use crate::publish::{AlertBody, Body, EventKind, Game, Payload, Publication, Topic};
 use crate::session::output_time as seconds;
 use crate::session::{Entry, Session, Settings};
-use crate::trace::{Event as Line, Silence, Trace};
+use crate::trace::{Event as Line, Trace};
 use crate::wire::Family;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -59,10 +58,7 @@ pub fn settings(trace: &Trace, mut base: Settings) -> Result<Settings, HeaderErr
     base.white_clock_side = header.white_clock_side.unwrap_or(base.white_clock_side);
     base.arming = header.arming.or(base.arming);
     base.clock = header.clock;
-    base.watch = match header.silence {
-        Silence::Ignore => Watch::Ignore,
-        Silence::Judge => Watch::Judge,
-    };
+    base.watch = header.silence;
     base.armed = Some(Pairing {
         start,
         time_control: header.time_control.clone(),

@@ -27,13 +27,15 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::Millis;
 use crate::board::OrientationSetting;
+use crate::board::driver::Watch;
 use crate::clock::control::TimeControl;
+use crate::clock::{ClockKind, ClockSide};
+use crate::game::Arming;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::reading::not_json;
+use crate::text::shortened;
 use crate::wire::Family;
 
 /// The version of the format that is read and written.
@@ -61,7 +63,7 @@ pub struct Header {
     pub time_control: Option<TimeControl>,
     pub orientation: Option<OrientationSetting>,
     pub white_clock_side: Option<ClockSide>,
-    pub silence: Silence,
+    pub silence: Watch,
     pub arming: Option<Arming>,
     pub clock: ClockKind,
     pub firmware: Option<String>,
@@ -93,108 +95,6 @@ pub enum Event {
     /// `r`: the daemon restarts here; the session is rebuilt from its record.
     Restart,
 }
-
-/// Declares an enum whose values are written as fixed words, the same in traces, configuration and command line.
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$about])* #[serde(rename = $word)] $variant,)+
-        }
-
-        impl $name {
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$variant => $word,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(text: &str) -> Result<$name, UnknownWord> {
-                $name::ALL
-                    .iter()
-                    .copied()
-                    .find(|value| value.as_str() == text)
-                    .ok_or(UnknownWord(concat_words!($($word),+)))
-            }
-        }
-    };
-}
-
-macro_rules! concat_words {
-    ($first:literal $(, $word:literal)*) => {
-        concat!($first $(, " | ", $word)*)
-    };
-}
-
-words! {
-    /// What it means that a board or clock sends nothing.
-    #[derive(Default)]
-    Silence {
-        /// Nothing: the trace is all there is.
-        #[default]
-        Ignore = "ignore",
-        /// What it means on a live board: it is reported.
-        Judge = "judge",
-    }
-}
-
-words! {
-    /// How a game begins.
-    #[derive(Default)]
-    Arming {
-        /// By setting up the array.
-        #[default]
-        Auto = "auto",
-        /// By a command.
-        Manual = "manual",
-    }
-}
-
-words! {
-    /// Which clock the game is played with.
-    #[derive(Default)]
-    ClockKind {
-        /// Whatever the bytes and the presses show.
-        #[default]
-        Auto = "auto",
-        /// None at all.
-        None = "none",
-        /// One on the board's cable.
-        Dgt = "dgt",
-        /// One that is not connected; its presses come as commands.
-        External = "external",
-    }
-}
-
-words! {
-    /// On which side of the clock, seen from its front, White's time stands.
-    #[derive(Default)]
-    ClockSide {
-        /// Found anew at each new game.
-        #[default]
-        Auto = "auto",
-        Left = "left",
-        Right = "right",
-    }
-}
-
-/// The text is none of the words that may stand here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is expected")]
-pub struct UnknownWord(&'static str);
 
 /// Why a text is no trace: the line, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -322,7 +222,7 @@ impl fmt::Display for Header {
             let Some(value) = value else {
                 return Ok(());
             };
-            let value = one_line(&value.to_string());
+            let value = without_controls(&value.to_string());
             if value.is_empty() {
                 return Ok(());
             }
@@ -336,7 +236,7 @@ impl fmt::Display for Header {
         line(f, "variant", self.variant)?;
         line(f, "supervised", self.supervised.map(yes_or_no))?;
         line(f, "time-control", self.time_control.as_ref())?;
-        line(f, "orientation", self.orientation.map(orientation_word))?;
+        line(f, "orientation", self.orientation)?;
         line(f, "white-clock-side", self.white_clock_side)?;
         line(f, "silence", unless_default(self.silence))?;
         line(f, "arming", self.arming)?;
@@ -359,7 +259,7 @@ impl fmt::Display for Line {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |f: &mut fmt::Formatter<'_>, sign: char, text: &str| {
-            let text = one_line(text);
+            let text = without_controls(text);
             match text.is_empty() {
                 true => write!(f, "{sign}"),
                 false => write!(f, "{sign} {text}"),
@@ -412,7 +312,7 @@ impl<W: io::Write> Writer<W> {
         match event {
             Event::FromBoard(bytes) | Event::ToBoard(bytes) if bytes.is_empty() => return Ok(()),
             Event::Command(json) => {
-                command(&one_line(json)).map_err(invalid)?;
+                command(&without_controls(json)).map_err(invalid)?;
             }
             _ => {}
         }
@@ -426,7 +326,7 @@ impl<W: io::Write> Writer<W> {
     pub fn comment(&mut self, text: &str) -> io::Result<()> {
         let mut lines = String::new();
         for line in text.lines() {
-            let line = one_line(line);
+            let line = without_controls(line);
             let is_key = self.last_ms.is_none() && key_and_value(&line).is_some();
             lines.push_str(if is_key { "# note: " } else { "# " });
             lines.push_str(&line);
@@ -465,7 +365,7 @@ impl Parser {
                 .ok_or(Fault::NoTrace)?
                 .trim();
             if version != VERSION.to_string() {
-                return Err(Fault::OtherVersion(excerpt(version)));
+                return Err(Fault::OtherVersion(shortened(version, EXCERPT)));
             }
             self.version_seen = true;
             self.given.push(("jadoube-trace", number));
@@ -487,7 +387,7 @@ impl Parser {
             return Ok(());
         };
         let Some(key) = KEYS.iter().copied().find(|key| *key == word) else {
-            return Err(Fault::UnknownKey(excerpt(word)));
+            return Err(Fault::UnknownKey(shortened(word, EXCERPT)));
         };
         if key != "note" {
             if let Some((_, before)) = self.given.iter().find(|(given, _)| *given == key) {
@@ -503,14 +403,14 @@ impl Parser {
             .set(key, value)
             .map_err(|expected| Fault::BadValue {
                 key,
-                value: excerpt(value),
+                value: shortened(value, EXCERPT),
                 expected: shortened(&expected, 240),
             })
     }
 
     fn event(&self, number: usize, line: &str) -> Result<Line, Fault> {
         let (time, rest) = split_word(line);
-        let at_ms = parse_seconds(time).ok_or_else(|| Fault::BadTime(excerpt(time)))?;
+        let at_ms = parse_seconds(time).ok_or_else(|| Fault::BadTime(shortened(time, EXCERPT)))?;
         let before_ms = self.trace.end_ms();
         if at_ms < before_ms {
             return Err(Fault::TimeRunsBack { at_ms, before_ms });
@@ -523,9 +423,9 @@ impl Parser {
             "x" => Event::Unplugged(rest.to_owned()),
             "o" => Event::Opened(rest.to_owned()),
             "r" if rest.is_empty() || rest.starts_with('#') => Event::Restart,
-            "r" => return Err(Fault::AfterRestart(excerpt(rest))),
+            "r" => return Err(Fault::AfterRestart(shortened(rest, EXCERPT))),
             "" => return Err(Fault::NoSign),
-            _ => return Err(Fault::UnknownSign(excerpt(sign))),
+            _ => return Err(Fault::UnknownSign(shortened(sign, EXCERPT))),
         };
         Ok(Line {
             at_ms,
@@ -549,7 +449,7 @@ impl Header {
             "variant" => self.variant = Some(word(value)?),
             "supervised" => self.supervised = Some(parse_yes_or_no(value)?),
             "time-control" => self.time_control = Some(word(value)?),
-            "orientation" => self.orientation = Some(parse_orientation(value)?),
+            "orientation" => self.orientation = Some(word(value)?),
             "white-clock-side" => self.white_clock_side = Some(word(value)?),
             "silence" => self.silence = word(value)?,
             "arming" => self.arming = Some(word(value)?),
@@ -614,7 +514,7 @@ fn bytes(sign: char, text: &str) -> Result<Vec<u8>, Fault> {
             Some(digits) if digits.len() % 2 == 0 => {
                 bytes.extend(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]));
             }
-            _ => return Err(Fault::BadByte(excerpt(word))),
+            _ => return Err(Fault::BadByte(shortened(word, EXCERPT))),
         }
     }
     if bytes.is_empty() {
@@ -636,7 +536,10 @@ fn command(text: &str) -> Result<&str, Fault> {
     let (json, rest) = text.split_at(values.byte_offset());
     let rest = rest.trim_start();
     if !rest.is_empty() && !rest.starts_with('#') {
-        return Err(Fault::BadCommand(format!("{:?} follows it", excerpt(rest))));
+        return Err(Fault::BadCommand(format!(
+            "{:?} follows it",
+            shortened(rest, EXCERPT)
+        )));
     }
     Ok(json)
 }
@@ -676,47 +579,18 @@ fn parse_yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
-fn orientation_word(orientation: OrientationSetting) -> &'static str {
-    match orientation {
-        OrientationSetting::Auto => "auto",
-        OrientationSetting::Normal => "normal",
-        OrientationSetting::Rotated => "rotated",
-    }
-}
-
-fn parse_orientation(text: &str) -> Result<OrientationSetting, String> {
-    match text {
-        "auto" => Ok(OrientationSetting::Auto),
-        "normal" => Ok(OrientationSetting::Normal),
-        "rotated" => Ok(OrientationSetting::Rotated),
-        _ => Err("auto | normal | rotated is expected".into()),
-    }
-}
-
 fn unless_default<T: Default + PartialEq>(value: T) -> Option<T> {
     (value != T::default()).then_some(value)
 }
 
 /// The text on one line, without anything that a terminal or a reader of lines would act on.
-fn one_line(text: &str) -> String {
+fn without_controls(text: &str) -> String {
     let text = text.replace(|c: char| c.is_control(), " ");
     text.trim().to_owned()
 }
 
 fn invalid(fault: Fault) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, fault.to_string())
-}
-
-/// So much of a text that an error message stays readable.
-fn excerpt(text: &str) -> String {
-    shortened(text, 40)
-}
-
-fn shortened(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 fn write_bytes(f: &mut fmt::Formatter<'_>, sign: char, bytes: &[u8]) -> fmt::Result {
@@ -736,6 +610,9 @@ impl fmt::Display for Seconds {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
     }
 }
+
+/// So many characters of a text that an error message stays readable.
+const EXCERPT: usize = 40;
 
 /// The keys of the header.
 const KEYS: [&str; 15] = [
@@ -804,7 +681,7 @@ mod tests {
         assert_eq!(header.time_control, "40/5400+30:1800+30".parse().ok());
         assert_eq!(header.orientation, Some(OrientationSetting::Rotated));
         assert_eq!(header.white_clock_side, Some(ClockSide::Left));
-        assert_eq!(header.silence, Silence::Judge);
+        assert_eq!(header.silence, Watch::Judge);
         assert_eq!(header.arming, Some(Arming::Manual));
         assert_eq!(header.clock, ClockKind::External);
         assert_eq!(header.firmware.as_deref(), Some("1.80"));
@@ -1097,7 +974,7 @@ mod tests {
             OrientationSetting::Rotated,
         ];
         let game = (
-            proptest::sample::select(Family::all().collect::<Vec<_>>()),
+            proptest::sample::select(Family::ALL),
             of(one(&["8/8/8/8/8/8/8/8", "4k3/8/8/8/8/8/8/4K3 b - - 3 9"])),
             any::<bool>(),
             of(proptest::sample::select(&Ruleset::ALL[..])),
@@ -1108,7 +985,7 @@ mod tests {
         let board = (
             of(one(ORIENTATIONS)),
             of(one(ClockSide::ALL)),
-            one(Silence::ALL),
+            one(Watch::ALL),
             of(one(Arming::ALL)),
             one(ClockKind::ALL),
             of(text()),

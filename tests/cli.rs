@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use jadoube::trace::{Event, Trace};
+use jadoube::wire::Family;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -290,10 +291,37 @@ fn a_log_filter_that_is_none_is_told_and_does_not_stop_the_command() {
     assert!(serde_json::from_str::<Value>(stdout(&output)).is_ok());
 }
 
+/// The example as it is shipped, and with all that it offers switched on: `run` starts with both.
 #[test]
-fn the_shipped_example_is_accepted() {
+fn what_the_shipped_example_offers_works() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd/jadoube.toml");
-    jadoube::config::Config::load(&example).unwrap();
+    let text = fs::read_to_string(&example).unwrap();
+    let for_tls = ["cert_file", "key_file", "ca_file"];
+    let is_offered = |line: &&str| {
+        let key = line.trim_start_matches('#').split(' ').next();
+        !for_tls.contains(&key.unwrap_or_default()) && !line.starts_with("#serial")
+    };
+    let switched_on = |line: &str| match line.strip_prefix('#') {
+        Some(key) if !key.starts_with(' ') => format!("{key}\n"),
+        _ => format!("{line}\n"),
+    };
+    let offered: String = text.lines().filter(is_offered).map(switched_on).collect();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mqtt-password"), "secret\n").unwrap();
+    let path = folder.path().join("jadoube.toml");
+    fs::write(&path, offered).unwrap();
+    for path in [&example, &path] {
+        let config = jadoube::config::Config::load(path).unwrap();
+        let refusals = jadoube::daemon::node::refusals(&config);
+        assert!(refusals.is_empty(), "{}: {refusals:?}", path.display());
+    }
+
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+    let families: Vec<Family> = words.filter_map(|word| word.parse().ok()).collect();
+    assert!(families.contains(&Family::Dgt));
+    for family in families {
+        assert!(jadoube::board::is_supported(family), "{family}");
+    }
 }
 
 /// Waits until something is there, or gives up.

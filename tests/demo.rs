@@ -1,6 +1,9 @@
 //! The demo as people run it: the binary, its output, its end.
 #![cfg(feature = "demo")]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -142,7 +145,7 @@ fn the_games_of_a_file_are_played_and_the_line_to_paste_works() {
             .output();
         match subscriber {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                eprintln!("skipped: no mosquitto_sub");
+                skip::skipped("no mosquitto_sub");
                 Some(None)
             }
             heard => {

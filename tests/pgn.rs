@@ -1,10 +1,12 @@
 //! The PGN that we write is read without a complaint, and back to the same moves, clocks and tags, by python-chess (whose parser
 //! many servers and pollers use) and by pgn-extract (whose lineage is the stricter reading of the standard).
 //!
-//! A tool that is not there is said to be skipped; `tests/run` installs both.
+//! A tool that is not there is said to be skipped; `tests/run` installs both, and insists.
+
+#[path = "support/skip.rs"]
+mod skip;
 
 use std::fs;
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -196,7 +198,8 @@ fn games_that_were_played() {
         )
         .join("games");
     let Ok(entries) = fs::read_dir(&corpus) else {
-        skipped(&format!("no corpus at {}", corpus.display()));
+        // The corpus is not ours to install: without it nothing is tested here, also under tests/run.
+        eprintln!("skipped: no corpus at {}", corpus.display());
         return;
     };
     let mut files: Vec<PathBuf> = entries
@@ -420,7 +423,7 @@ fn check(name: &str, samples: &[Sample]) -> String {
             );
             println!("{name}: python-chess: {}", said.trim_end());
         }
-        None => skipped("no Python with the package chess (see tests/run)"),
+        None => skip::skipped("no Python with the package chess (see tests/run)"),
     }
 
     match pgn_extract() {
@@ -446,14 +449,9 @@ fn check(name: &str, samples: &[Sample]) -> String {
             );
             println!("{name}: pgn-extract: {last}");
         }
-        None => skipped("no pgn-extract (see tests/run)"),
+        None => skip::skipped("no pgn-extract (see tests/run)"),
     }
     text
-}
-
-/// Says so past the capture of output, which hides what a passing test prints.
-fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// `tests/run` names a Python that has the package; any other is taken if it has it too.

@@ -345,7 +345,7 @@ impl Tape {
         self.update(square, man, false, chance);
     }
 
-    /// An hour each. White's wing is the left one on a board that stands right (dgt.md 3.5).
+    /// An hour each. White's wing is the left one on a board that stands right (protocol sheet 3.5).
     fn clock(&mut self, turn: Color, running: bool, chance: &mut Rng) {
         let right_up = (turn == Color::Black) != self.rotated;
         let status = if right_up { 0x12 } else { 0x08 } | u8::from(running);

@@ -1,4 +1,4 @@
-//! What a DGT board is asked, and what its frames say (dgt.md; a board alone on its cable).
+//! What a DGT board is asked, and what its frames say (a board alone on its cable).
 
 use shakmaty::{Color, Role, Square};
 
@@ -27,7 +27,7 @@ impl Dialect for Dgt {
         ])
     }
 
-    /// What all clients ask first (dgt.md 2).
+    /// What all clients ask first (protocol sheet 2).
     fn opening(&self) -> Vec<Vec<u8>> {
         let report = encoded(&[Command::Board, Command::UpdateNice, Command::Clock]);
         [self.identify(), report].concat()
@@ -41,7 +41,7 @@ impl Dialect for Dgt {
         ClockSource::Dgt
     }
 
-    /// Every board has a number, and the answer is short (dgt.md 7.4).
+    /// Every board has a number, and the answer is short (protocol sheet 7.4).
     fn ask_life(&self) -> Vec<u8> {
         Command::SerialNumber.encode()
     }
@@ -68,7 +68,7 @@ fn encoded(commands: &[Command]) -> Vec<Vec<u8>> {
     commands.iter().map(Command::encode).collect()
 }
 
-/// The board's index of a square in the numbering of a board that stands right (dgt.md 3.3: a8 is 0).
+/// The board's index of a square in the numbering of a board that stands right (protocol sheet 3.3: a8 is 0).
 pub fn raw_square(square: Square) -> RawSquare {
     RawSquare::new((square.to_u32() as u8) ^ 56).expect("a square's index is below 64")
 }
@@ -140,7 +140,7 @@ fn reading(message: Message) -> Reading {
     }
 }
 
-/// The lever's raised side is to move, and its clock runs when the clock runs (dgt.md 3.5).
+/// The lever's raised side is to move, and its clock runs when the clock runs (protocol sheet 3.5).
 fn clock_reading(times: &BwTime) -> clock::Reading {
     let display = |side: &SideTime| Display {
         ms: side.millis(),

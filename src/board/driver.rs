@@ -4,6 +4,7 @@
 
 use super::{Contents, dgt};
 use crate::clock::ClockSource;
+use crate::text::words;
 use crate::wire::Family;
 use crate::{Millis, clock};
 use shakmaty::Square;
@@ -130,24 +131,26 @@ pub struct Unfinished {
     pub at: Millis,
 }
 
-/// Who judges a silent board.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Watch {
-    /// Nobody: the bytes of a trace are all there is.
-    #[default]
-    Ignore,
-    /// We ask at a known rate, so that silence means something (case A6).
-    Judge,
+words! {
+    /// What it means that a board or its clock sends nothing.
+    #[derive(Default)]
+    Watch {
+        /// Nothing: the bytes of a trace are all there is.
+        #[default]
+        Ignore = "ignore",
+        /// It is reported: we ask at a known rate, so that silence means something (case A6).
+        Judge = "judge",
+    }
 }
 
 /// A board that said nothing for so long is asked for its number.
 const ASK_AFTER_MS: Millis = 2_000;
-/// A question open for so long makes a board silent (dgt.md 7.4: about 3 s).
+/// A question open for so long makes a board silent (protocol sheet 7.4: about 3 s).
 const SILENT_AFTER_MS: Millis = 3_000;
-/// Bytes that come later than so long after the ones before belong to no frame of those (dgt.md 3.1: about half a second). In a
+/// Bytes that come later than so long after the ones before belong to no frame of those (protocol sheet 3.1: about half a second). In a
 /// trace whose silence means nothing, the times of its chunks mean nothing either.
 const STALL_MS: Millis = 500;
-/// A lost field update is invisible; a dump now and then is the safety net (dgt.md 7.4: 5 to 30 s).
+/// A lost field update is invisible; a dump now and then is the safety net (protocol sheet 7.4: 5 to 30 s).
 const DUMP_EVERY_MS: Millis = 10_000;
 /// A dump that has not come whole by then is asked for again: it takes 70 ms on the line and may be damaged there like anything else.
 const DUMP_AGAIN_MS: Millis = 500;
@@ -421,7 +424,7 @@ mod tests {
         readings
     }
 
-    /// dgt.md 3.1: bytes that come half a second later do not complete a frame.
+    /// protocol sheet 3.1: bytes that come half a second later do not complete a frame.
     #[test]
     fn a_frame_that_stalls_is_dropped_whole() {
         let mut driver = Driver::new(Family::Dgt, Watch::Judge);
@@ -461,7 +464,7 @@ mod tests {
         assert_eq!(driver.skipped_bytes(), 5);
     }
 
-    /// dgt.md 3.2: old boards write a version behind their number.
+    /// protocol sheet 3.2: old boards write a version behind their number.
     #[test]
     fn a_serial_number_is_its_digits() {
         let mut driver = Driver::new(Family::Dgt, Watch::Ignore);

@@ -4,11 +4,40 @@
 //! here is what the last reading said, extrapolated by nothing: times between readings are for whoever looks.
 
 use crate::Millis;
+use crate::text::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
 pub mod control;
+
+words! {
+    /// Which clock the game is played with.
+    #[derive(Default)]
+    ClockKind {
+        /// Whatever the bytes and the presses show.
+        #[default]
+        Auto = "auto",
+        /// None at all.
+        None = "none",
+        /// One on the board's cable.
+        Dgt = "dgt",
+        /// One that is not connected; its presses come as commands.
+        External = "external",
+    }
+}
+
+words! {
+    /// On which side of the clock, seen from its front, White's time stands.
+    #[derive(Default)]
+    ClockSide {
+        /// Found anew at each new game.
+        #[default]
+        Auto = "auto",
+        Left = "left",
+        Right = "right",
+    }
+}
 
 /// One side of the clock as it stands on the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +131,7 @@ pub struct Tracker {
     doubted: [bool; 2],
 }
 
-/// A display counts whole seconds and a message may be a second late, so that a smaller deviation is none (dgt.md 1).
+/// A display counts whole seconds and a message may be a second late, so that a smaller deviation is none (protocol sheet 1).
 const TOLERANCE_MS: u64 = 1_000;
 
 impl Tracker {
@@ -208,7 +237,7 @@ impl Tracker {
     }
 
     /// A flag falls when its time has run out. One that is shown over any other time may be two halves of messages whose middle was
-    /// lost on the line (dgt.md 3.1); it counts when it is shown again.
+    /// lost on the line (protocol sheet 3.1); it counts when it is shown again.
     fn doubt_flags(&mut self, now: Millis, reading: &mut Reading) {
         let (
             Some((

@@ -65,7 +65,8 @@ fn check_simulated(family: Family) -> Result<(), Failure> {
     if is_simulated(family) {
         return Ok(());
     }
-    let known: Vec<&str> = Family::all()
+    let all = Family::ALL.iter().copied();
+    let known: Vec<&str> = all
         .filter(|family| is_simulated(*family))
         .map(Family::as_str)
         .collect();

@@ -91,9 +91,9 @@ struct Recorder<W> {
 
 /// How long is waited for what.
 struct Pace {
-    /// After opening: boards that get their power from the port are not ready at once (protocol sheet, section 1).
+    /// After opening: boards that get their power from the port are not ready at once (protocol sheet 1).
     ready: Duration,
-    /// Between two commands, as the board's buffer is small (protocol sheet, section 1).
+    /// Between two commands, as the board's buffer is small (protocol sheet 1).
     spacing: Duration,
     /// Between two attempts to open a port that has gone.
     retry: Duration,

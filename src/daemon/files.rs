@@ -17,8 +17,9 @@ use super::serial::Refusal;
 use crate::Millis;
 use crate::board;
 use crate::clock::control::TimeControl;
+use crate::game::Arming;
 use crate::laws::ruleset::{Ruleset, Variant};
-use crate::trace::{Arming, Event, Header, Writer};
+use crate::trace::{Event, Header, Writer};
 
 /// The way to the writing thread.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! `rumqttc` is a bare transport here. On a reconnect it loses, repeats or reorders what it was sending, so the outbox
 //! owns every message until its acknowledgement, and after each break the transport is emptied and the outbox sent again
-//! from the oldest entry. All MQTT types stay in this file.
+//! from the oldest entry. All MQTT types stay in this file; what stands retained under our topics is watched in `retained`.
 //!
 //! [`connect`] gives a cloneable stub, the messages that arrive, and the task that polls the transport. That task does
 //! nothing else, because polling cannot be cancelled without losing packets; whoever appends feeds the transport himself,
@@ -28,10 +28,14 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{debug, error, info, warn};
 
+mod retained;
+
+use self::retained::{Retained, Stale};
 use super::backoff::Backoff;
 use super::hush::Hush;
 use super::inbox::{Inbox, Slot, inbox};
 use crate::outbox::{Message, NotKept, Outbox, Refusal, Tag};
+use crate::publish::topic::{Address, CORE, Topic};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
 use crate::text::one_line;
 
@@ -70,7 +74,7 @@ impl Settings {
     /// A node that takes its commands.
     pub fn node(host: &str, port: u16, event: &str, node: &str) -> Self {
         Settings {
-            subscriptions: vec![format!("cmd/{node}/#")],
+            subscriptions: vec![Address::Command { node, verb: "#" }.to_string()],
             is_node: true,
             ..Settings::reader(host, port, event, node)
         }
@@ -81,7 +85,8 @@ impl Settings {
     pub fn with_tables(mut self, tables: impl IntoIterator<Item = impl Display>) -> Self {
         let pairings = tables
             .into_iter()
-            .map(|table| format!("core/table/{table}"));
+            .map(|table| table.to_string())
+            .map(|table| Address::Pairing { table: &table }.to_string());
         self.subscriptions.extend(pairings);
         self
     }
@@ -244,13 +249,7 @@ pub fn connect(
     let driver = Driver {
         status_topic: settings
             .is_node
-            .then(|| format!("{prefix}edge/{}/status", settings.node)),
-        info_topic: settings
-            .is_node
-            .then(|| format!("{prefix}edge/{}/info", settings.node)),
-        alert_prefix: settings
-            .is_node
-            .then(|| format!("{prefix}edge/{}/board/", settings.node)),
+            .then(|| format!("{prefix}{}", Topic::NodeStatus.path(&settings.node))),
         prefix,
         outbox: Box::new(outbox),
         client,
@@ -391,19 +390,12 @@ const MOST_WINDOW: u16 = 16;
 const REQUESTS: usize = 64;
 /// Unsent messages of quality 0 beyond which further ones are dropped.
 const LOOSE: usize = 16;
-/// Retained topics under which one thing is said once; the newest so many are said again to a broker that lost them.
-const ONCE: usize = 256;
-/// Stale alerts that are remembered before `sweep_alerts`.
-const HELD: usize = 1000;
 /// So often may a retained value end the connection before it is no longer said again.
 const RETAINED_REFUSALS: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const MOST_WAIT: Duration = Duration::from_secs(30);
 /// Between two rounds of saying again what others have overwritten.
 const MEND_WAIT: Duration = Duration::from_secs(5);
-/// What a board's topics hold besides its alerts: the record, and what is only of the moment or follows from it.
-const GAME: &str = "game";
-const STATES: [&str; 4] = ["status", "position", "clock", "pgn"];
 /// Filters in one packet.
 const FILTERS: usize = 200;
 const MOST_SUBSCRIBES: usize = 8;
@@ -433,8 +425,6 @@ struct Driver {
     settings: Settings,
     prefix: String,
     status_topic: Option<String>,
-    info_topic: Option<String>,
-    alert_prefix: Option<String>,
     outbox: Box<dyn Outbox + Send>,
     client: AsyncClient,
     incoming: Slot,
@@ -494,19 +484,6 @@ impl Ticket {
     fn is_of(&self, topic: &str) -> bool {
         matches!(self, Ticket::Retained(of) if of == topic)
     }
-}
-
-struct Retained {
-    payload: Vec<u8>,
-    delivery: Delivery,
-    refusals: u32,
-}
-
-/// Retained alerts at the broker that this run did not publish.
-enum Stale {
-    /// It is not known yet which alerts are open.
-    Held(BTreeSet<String>),
-    Swept,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -571,16 +548,6 @@ impl Driver {
         Ok(())
     }
 
-    fn sweep_alerts(&mut self) {
-        if let Stale::Held(topics) = std::mem::replace(&mut self.stale, Stale::Swept) {
-            for topic in topics {
-                self.empty_if_stale(topic);
-            }
-        }
-        self.feed();
-        self.report();
-    }
-
     /// Gives the transport what it may have: as many as the window allows, in order.
     fn feed(&mut self) {
         while self.link == Link::Connected && self.outstanding() < self.window {
@@ -643,29 +610,6 @@ impl Driver {
         None
     }
 
-    /// A retained value to say again, unless a newer one waits: the older one must never follow it.
-    fn next_retained(
-        &mut self,
-        pop: impl Fn(&mut Driver) -> Option<String>,
-    ) -> Option<(Ticket, String, Vec<u8>, bool)> {
-        while let Some(topic) = pop(self) {
-            if self.outbox.holds(&topic) {
-                continue;
-            }
-            let payload = if self.status_topic.as_ref() == Some(&topic) {
-                self.settings.status(Online::Online)
-            } else if let Some(kept) = self.retained.get(&topic) {
-                kept.payload.clone()
-            } else {
-                continue;
-            };
-            if packet_size(topic.len(), payload.len()) <= self.packet_limit {
-                return Some((Ticket::Retained(topic.clone()), topic, payload, true));
-            }
-        }
-        None
-    }
-
     fn farewell(&mut self) -> Option<(Ticket, String, Vec<u8>, bool)> {
         if self.ending != Ending::Farewell {
             return None;
@@ -701,28 +645,6 @@ impl Driver {
             .try_publish(topic, QoS::AtMostOnce, retain, payload);
         if taken.is_ok() {
             self.loose += 1;
-        }
-    }
-
-    fn remember(&mut self, topic: String, payload: Vec<u8>, delivery: Delivery) {
-        if payload.is_empty() && self.is_alert(&topic) {
-            // If the broker loses the emptying, the alert comes back to us as a stale one.
-            self.retained.remove(&topic);
-            return;
-        }
-        let kept = Retained {
-            payload,
-            delivery,
-            refusals: 0,
-        };
-        let is_new = self.retained.insert(topic.clone(), kept).is_none();
-        if is_new && delivery == Delivery::Each {
-            self.once.push_back(topic);
-            if self.once.len() > ONCE
-                && let Some(oldest) = self.once.pop_front()
-            {
-                self.retained.remove(&oldest);
-            }
         }
     }
 
@@ -808,27 +730,19 @@ impl Driver {
             preserve_retain: true,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        let own = |path: String, preserve_retain: bool| Filter {
-            path,
+        // We want to know what an earlier run has kept, and what somebody else leaves at the broker in our name.
+        let own = self.own_states().map(|below| Filter {
+            path: format!("{}{below}", self.prefix),
             qos: QoS::AtLeastOnce,
             nolocal: true,
-            preserve_retain,
+            // What was kept must differ from what is said just now, or an earlier run could not be told from a twin, nor its record
+            // from what somebody writes there.
+            preserve_retain: !matches!(
+                Topic::parse(&below),
+                Some((_, Topic::NodeStatus | Topic::Game { .. }))
+            ),
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
-        };
-        let boards = self.alert_prefix.iter();
-        // The records first: what an earlier run has kept there must be known before a pairing arms a game over it. Of the others we
-        // want to know what somebody else leaves at the broker in our name.
-        let own = boards
-            .flat_map(|boards| {
-                let of = move |of: &str| format!("{boards}+/{of}");
-                let records = [(of(GAME), false), (of("alert/#"), true)];
-                let states = STATES.iter().map(move |state| (of(state), true));
-                records.into_iter().chain(states)
-            })
-            .chain(self.info_topic.clone().map(|topic| (topic, true)))
-            // Here what was kept must differ from what is said just now, or twins could not be told from earlier runs.
-            .chain(self.status_topic.clone().map(|topic| (topic, false)))
-            .map(|(path, preserve_retain)| own(path, preserve_retain));
+        });
         own.chain(theirs).collect()
     }
 
@@ -915,7 +829,7 @@ impl Driver {
             debug!("a topic that is not UTF-8");
             return Step::Go;
         };
-        let is_record = self.below_board(&topic) == Some(GAME);
+        let is_record = self.is_record(&topic);
         // As long as we have told nothing there, a record is that of an earlier run.
         let is_earlier = is_record && !self.retained.contains_key(&topic);
         if self.is_own(&topic) && !is_earlier {
@@ -931,7 +845,7 @@ impl Driver {
             };
         }
         let below = topic.strip_prefix(&self.prefix);
-        let is_state = below.is_some_and(|below| below.starts_with("core/")) || is_record;
+        let is_state = below.is_some_and(|below| below.starts_with(CORE)) || is_record;
         let incoming = Incoming {
             topic,
             payload: publish.payload.to_vec(),
@@ -951,137 +865,11 @@ impl Driver {
         Step::Go
     }
 
-    /// A retained message under a topic that is this node's. With every broker that knows MQTT 5 it is from somebody else; one that
-    /// sends us our own must not make us answer ourselves for ever.
-    fn handle_own(&mut self, topic: String, payload: &[u8]) -> Step {
-        if self.is_on_the_way(&topic) || self.ending != Ending::No {
-            // What we say comes after it.
-            return Step::Go;
-        }
-        let is_status = self.status_topic.as_ref() == Some(&topic);
-        let known = match is_status {
-            true => Some(self.settings.status(Online::Online)),
-            false => self.retained.get(&topic).map(|kept| kept.payload.clone()),
-        };
-        match known {
-            Some(ours) if ours == payload => return Step::Go,
-            // Which of the two is right nobody can say; to answer each other for ever helps nobody.
-            Some(_) if self.twin_is_up && !is_status => return Step::Go,
-            Some(_) => {}
-            None => {
-                if self.is_alert(&topic) && !payload.is_empty() {
-                    self.handle_retained_alert(topic);
-                }
-                return Step::Go;
-            }
-        }
-        // The last will of an earlier connection can come after our greeting.
-        let is_farewell = serde_json::from_slice::<NodeStatus>(payload)
-            .is_ok_and(|status| status.status == Online::Offline);
-        if !(is_status && is_farewell) {
-            self.say(|| {
-                format!(
-                    "somebody else publishes under {topic:?}, which is this node's; it is put right. Let the broker's access list keep others out"
-                )
-            });
-        }
-        self.to_mend.insert(topic);
-        if std::mem::replace(&mut self.is_mending, true) {
-            return Step::Go;
-        }
-        self.mend();
-        Step::Mend
-    }
-
-    /// Whether a message of ours on this topic waits, or is not acknowledged yet.
-    fn is_on_the_way(&self, topic: &str) -> bool {
-        self.outbox.holds(topic)
-            || self.again.iter().any(|of| of == topic)
-            || self.handed.iter().any(|ticket| ticket.is_of(topic))
-            || self.in_flight.iter().any(|(_, of)| of.is_of(topic))
-    }
-
-    /// Whether this status says that another daemon is up as this node; the first time that is told.
-    fn is_of_twin(&mut self, payload: &[u8], is_retained: bool) -> bool {
-        let Ok(status) = serde_json::from_slice::<NodeStatus>(payload) else {
-            return false;
-        };
-        // A twin on this machine has our client id, and the broker ends the older connection, often without a reason; one on
-        // another machine has an id of its own, and the broker lets both be. What is retained may be of an earlier run, the
-        // first time; what comes later is not.
-        let is_online = status.status == Online::Online;
-        // Once our own greeting is acknowledged, whatever else comes was said after it, kept or not.
-        let is_greeted = self
-            .status_topic
-            .as_ref()
-            .is_some_and(|topic| !self.is_on_the_way(topic));
-        let is_later = match is_retained {
-            true => self.is_back || (is_online && is_greeted),
-            false => is_online,
-        };
-        let is_other = status.boot != self.settings.boot;
-        if is_later && is_other && !std::mem::replace(&mut self.has_twin, true) {
-            error!("{}", twin(&self.settings.node));
-        }
-        if is_later && is_other && is_online {
-            self.twin_is_up = true;
-        } else if is_other && !is_online && std::mem::take(&mut self.twin_is_up) {
-            // It leaves behind what it said last.
-            let all = self.retained.iter();
-            let states = all.filter(|(_, kept)| kept.delivery != Delivery::Each);
-            self.to_mend.extend(states.map(|(topic, _)| topic.clone()));
-        }
-        is_online && is_other
-    }
-
-    /// Says again what others have overwritten; false if nothing was.
-    fn mend(&mut self) -> bool {
-        let topics = std::mem::take(&mut self.to_mend);
-        self.is_mending = !topics.is_empty();
-        for topic in topics {
-            if !self.again.contains(&topic) {
-                self.again.push_back(topic);
-            }
-        }
-        self.is_mending
-    }
-
     /// Says what others can cause as often as they like.
     fn say(&mut self, text: impl FnOnce() -> String) {
         let text = text();
         if self.hush.may_say(&text, std::time::Instant::now()) {
             warn!("{text}");
-        }
-    }
-
-    fn handle_retained_alert(&mut self, topic: String) {
-        match &mut self.stale {
-            Stale::Held(topics) => {
-                if topics.len() < HELD {
-                    topics.insert(topic);
-                }
-            }
-            Stale::Swept => self.empty_if_stale(topic),
-        }
-    }
-
-    fn empty_if_stale(&mut self, topic: String) {
-        if self.retained.contains_key(&topic) || self.outbox.holds(&topic) {
-            return;
-        }
-        let text = format!("emptied an alert that is not of this run: {topic:?}");
-        if self.hush.may_say(&text, std::time::Instant::now()) {
-            info!("{text}");
-        }
-        let emptying = Message {
-            topic,
-            payload: Vec::new(),
-            retain: true,
-            qos: 1,
-            delivery: Delivery::Latest,
-        };
-        if let Err(cause) = self.outbox.append(emptying) {
-            debug!(%cause, "an alert that is not of this run stays");
         }
     }
 
@@ -1199,27 +987,6 @@ impl Driver {
 
     fn outstanding(&self) -> usize {
         self.handed.len() + self.in_flight.len()
-    }
-
-    /// Whether the topic is one that we watch for what others put there.
-    fn is_own(&self, topic: &str) -> bool {
-        let is_board = self
-            .below_board(topic)
-            .is_some_and(|rest| rest == GAME || STATES.contains(&rest));
-        let of_node = [&self.status_topic, &self.info_topic];
-        let is_node = of_node.iter().any(|own| own.as_deref() == Some(topic));
-        is_node || is_board || self.is_alert(topic)
-    }
-
-    fn is_alert(&self, topic: &str) -> bool {
-        let rest = self.below_board(topic);
-        rest.is_some_and(|rest| rest.starts_with("alert/"))
-    }
-
-    /// The levels below those of a board of ours.
-    fn below_board<'a>(&self, topic: &'a str) -> Option<&'a str> {
-        let below = topic.strip_prefix(self.alert_prefix.as_deref()?)?;
-        below.split_once('/').map(|(_, rest)| rest)
     }
 }
 
@@ -1586,7 +1353,8 @@ fn options(settings: &Settings) -> MqttOptions {
         options.set_credentials(username, settings.password.clone().unwrap_or_default());
     }
     if settings.is_node {
-        let topic = format!("{}edge/{}/status", settings.prefix(), settings.node);
+        let status = Topic::NodeStatus.path(&settings.node);
+        let topic = format!("{}{status}", settings.prefix());
         let offline = settings.status(Online::Offline);
         options.set_last_will(LastWill::new(topic, offline, QoS::AtLeastOnce, true, None));
     }

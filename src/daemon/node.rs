@@ -27,15 +27,17 @@ use crate::Millis;
 use crate::board;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
+use crate::game::Arming;
 use crate::laws::position::Position;
 use crate::outbox::{Limits, MemoryOutbox};
+use crate::publish::topic::Address;
 use crate::publish::{
     self, ActUntil, AlertDetail, AlertKind, AlertState, Audience, BoardInfo, Body, EventKind,
     MoveState, Payload, Phase, Publication, Severity, Topic, VERSION,
 };
 use crate::session::{self, Session, Wall, Watch};
-use crate::text::one_line;
-use crate::trace::{self, Header, Silence};
+use crate::text::{one_line, shortened};
+use crate::trace::{self, Header};
 use crate::wire::Family;
 
 /// What a node stands on, besides its configuration. The default is a machine as it is.
@@ -84,8 +86,8 @@ impl StartError {
                 "Add a [[table]] with its name, or say --port auto --table 1.".to_owned()
             }
             StartError::Family { .. } => {
-                Family::all()
-                    .filter(|family| board::is_supported(*family))
+                let all = Family::ALL.iter();
+                all.filter(|family| board::is_supported(**family))
                     .fold("Say board = \"auto\"".to_owned(), |advice, family| {
                         format!("{advice} or board = \"{family}\"")
                     })
@@ -287,16 +289,11 @@ impl Node {
 
     /// Our own record of a table as the broker has it.
     fn handle_record(&mut self, message: &mqtt::Incoming, out: &mut Outlets) -> bool {
-        let table = message
-            .topic
-            .strip_prefix(&self.prefix)
-            .and_then(|below| below.strip_prefix("edge/"))
-            .and_then(|rest| rest.strip_suffix("/game"))
-            .and_then(|rest| rest.split_once("/board/"));
-        let Some((_, name)) = table else {
+        let below = message.topic.strip_prefix(&self.prefix);
+        let Some((_, Topic::Game { table: name })) = below.and_then(Topic::parse) else {
             return false;
         };
-        if let Some(table) = named(&mut self.tables, name)
+        if let Some(table) = named(&mut self.tables, &name)
             && message.retain
         {
             match serde_json::from_slice::<publish::Game>(&message.payload) {
@@ -683,8 +680,10 @@ impl Table {
             && is_pairing_of(&arm, game)
         {
             info!(
-                "table {}: the pairing on core/table/{} was played before this start ({}); it is not armed anew",
-                self.name, self.name, game.result
+                "table {}: the pairing on {} was played before this start ({}); it is not armed anew",
+                self.name,
+                Address::Pairing { table: &self.name },
+                game.result
             );
             let now = self.now(out.clock.now());
             self.session.handle_paired(now);
@@ -698,7 +697,7 @@ impl Table {
         let refused = self.handle_command(Command::of(Verb::Arm(arm)), out);
         match refused {
             Some(why) => {
-                let why = format!("core/table/{}: {why}", self.name);
+                let why = format!("{}: {why}", Address::Pairing { table: &self.name });
                 self.refuse_pairing(&why, stream, boot, out);
             }
             None => self.lower(PAIRING, out),
@@ -770,7 +769,7 @@ impl Table {
                 side: None,
                 squares: Vec::new(),
                 law: None,
-                text: session::alerts::shortened(&text, 100),
+                text: shortened(&text, 100),
                 detail: AlertDetail::default(),
             },
         };
@@ -937,7 +936,7 @@ impl Table {
         match &publication.body {
             Body::Payload(Payload::Event(event)) => {
                 if let EventKind::GameStarted { start_fen } = &event.kind {
-                    self.before = half_moves_before(start_fen);
+                    self.before = plies_before(start_fen);
                 }
                 self.log(event);
             }
@@ -954,10 +953,7 @@ impl Table {
                             .as_deref()
                             .and_then(|text| text.parse().ok()),
                         // What armed the table stands in an earlier trace.
-                        arming: self
-                            .session
-                            .is_armed_by_hand()
-                            .then_some(trace::Arming::Manual),
+                        arming: self.session.is_armed_by_hand().then_some(Arming::Manual),
                     };
                     tracing.game(files, self.told, &game.game, start);
                 }
@@ -1029,16 +1025,9 @@ fn is_usual(fen: &str) -> bool {
     fen == Position::initial().fen()
 }
 
-/// Half moves that were played before this position, by its own count.
-fn half_moves_before(fen: &str) -> u32 {
-    let fields: Vec<&str> = fen.split_whitespace().collect();
-    let number = fields.get(5).and_then(|number| number.parse::<u32>().ok());
-    let black = u32::from(fields.get(1) == Some(&"b"));
-    number
-        .unwrap_or(1)
-        .saturating_sub(1)
-        .saturating_mul(2)
-        .saturating_add(black)
+/// The plies before this position, by its own count.
+fn plies_before(fen: &str) -> u32 {
+    Position::from_fen(fen, false).map_or(0, |position| position.plies_before())
 }
 
 /// The number of a ply as people write it: `23.` or `23...`
@@ -1107,8 +1096,7 @@ impl Clock {
     /// Now, RFC 3339.
     fn wall(&self) -> String {
         let unix = self.wall_ms + self.now() as i64;
-        let time = jiff::Timestamp::from_millisecond(unix).unwrap_or_default();
-        format!("{time:.3}")
+        publish::rfc3339(unix)
     }
 }
 
@@ -1222,7 +1210,7 @@ fn header(settings: &session::Settings, config: &config::Table) -> Header {
         time_control: config.settings.time_control.clone(),
         orientation: Some(settings.orientation),
         white_clock_side: Some(settings.white_clock_side),
-        silence: Silence::Judge,
+        silence: Watch::Judge,
         arming: settings.arming,
         clock: settings.clock,
         notes: vec![format!(
@@ -1255,15 +1243,15 @@ mod tests {
     fn plies_are_numbered_from_the_start_position() {
         let usual = Position::initial().fen();
         assert!(is_usual(&usual));
-        assert_eq!(half_moves_before(&usual), 0);
+        assert_eq!(plies_before(&usual), 0);
         assert_eq!(number_of(0, 1), "1.");
         assert_eq!(number_of(0, 46), "23...");
-        let late = half_moves_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
+        let late = plies_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
         assert_eq!(number_of(late, 1), "40...");
         assert_eq!(number_of(late, 2), "41.");
-        assert_eq!(half_moves_before("garbage"), 0);
+        assert_eq!(plies_before("garbage"), 0);
         assert_eq!(
-            half_moves_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
+            plies_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
             u32::MAX
         );
     }

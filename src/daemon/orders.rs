@@ -12,7 +12,8 @@ use super::mqtt::Incoming;
 use crate::command::{Arm, Command, Reply};
 use crate::outbox::Message;
 use crate::publish::Delivery;
-use crate::text::one_line;
+use crate::publish::topic::Address;
+use crate::text::{one_line, shortened};
 
 /// Payloads above this are not read.
 pub const MOST_BYTES: usize = 64 * 1024;
@@ -94,19 +95,16 @@ impl Orders {
         let Some(below) = message.topic.strip_prefix(&self.prefix) else {
             return Order::Nothing;
         };
-        if let Some(table) = below.strip_prefix("core/table/") {
-            let table = table.to_owned();
-            return self.read_pairing(table, message);
-        }
-        let verb = below
-            .strip_prefix("cmd/")
-            .and_then(|rest| rest.strip_prefix(&self.node))
-            .and_then(|rest| rest.strip_prefix('/'));
-        match verb {
+        match Address::parse(below) {
+            Some(Address::Pairing { table }) => self.read_pairing(table.to_owned(), message),
             // Empty is how a message that was left at the broker is taken away again.
-            Some(_) if message.payload.is_empty() && message.retain => Order::Nothing,
-            Some(verb) => self.read_command(verb, message),
-            None => Order::Nothing,
+            Some(Address::Command { .. }) if message.payload.is_empty() && message.retain => {
+                Order::Nothing
+            }
+            Some(Address::Command { node, verb }) if node == self.node => {
+                self.read_command(verb, message)
+            }
+            _ => Order::Nothing,
         }
     }
 
@@ -116,7 +114,7 @@ impl Orders {
             return Order::Refused {
                 why: format!(
                     "{:?}: the command has {size} bytes, and more than {MOST_BYTES} are not read",
-                    shown(verb, MOST_SHOWN)
+                    shortened(verb, MOST_SHOWN)
                 ),
                 reply: None,
             };
@@ -134,14 +132,14 @@ impl Orders {
             Order::Refused {
                 reply: answer.clone().map(|topic| {
                     let reply = Reply {
-                        id: shown(&id, MOST_WHY),
+                        id: shortened(&id, MOST_WHY),
                         ok: false,
                         error: Some(why.clone()),
                         note: None,
                     };
                     (topic, reply)
                 }),
-                why: format!("{:?}: {why}", shown(verb, MOST_SHOWN)),
+                why: format!("{:?}: {why}", shortened(verb, MOST_SHOWN)),
             }
         };
         if message.retain {
@@ -156,7 +154,7 @@ impl Orders {
         if let (Some(wanted), None) = (field("reply_to"), reply_to) {
             return refused(format!(
                 "reply_to {:?} must be a topic below {}reply/",
-                shown(wanted, MOST_SHOWN),
+                shortened(wanted, MOST_SHOWN),
                 self.prefix
             ));
         }
@@ -169,7 +167,7 @@ impl Orders {
             (Some(table), tables) => {
                 let why = format!(
                     "table {:?} is not one of this node's: {}",
-                    shown(table, MOST_SHOWN),
+                    shortened(table, MOST_SHOWN),
                     tables.join(", ")
                 );
                 return refused(why);
@@ -224,7 +222,10 @@ impl Orders {
             }
             Err(error) => {
                 let error = one_line(&error, MOST_WHY);
-                let why = format!("core/table/{table} is no pairing: {error}");
+                let why = format!(
+                    "{} is no pairing: {error}",
+                    Address::Pairing { table: &table }
+                );
                 let mut kept = message.payload.clone();
                 kept.truncate(MOST_BYTES + 1);
                 self.unread.insert(table.clone(), kept);
@@ -251,20 +252,19 @@ fn answer_topic(prefix: &str, command: &Value) -> Option<String> {
         None if id_of(command).is_empty() => None,
         _ => {
             let client = client(field("by").unwrap_or_default());
-            Some(format!("{prefix}reply/{client}"))
+            Some(format!("{prefix}{}", Address::Reply { client: &client }))
         }
     }
 }
 
 /// Whether an answer may go to this topic.
 fn may_answer(prefix: &str, topic: &str) -> bool {
-    topic
-        .strip_prefix(prefix)
-        .and_then(|below| below.strip_prefix("reply/"))
-        .is_some_and(|client| {
-            let is_strange = |c: char| matches!(c, '+' | '#') || c.is_control();
-            !client.is_empty() && client.len() <= 200 && !client.contains(is_strange)
-        })
+    let Some(Address::Reply { client }) = topic.strip_prefix(prefix).and_then(Address::parse)
+    else {
+        return false;
+    };
+    let is_strange = |c: char| matches!(c, '+' | '#') || c.is_control();
+    !client.is_empty() && client.len() <= 200 && !client.contains(is_strange)
 }
 
 /// The last level of the reply's topic for a sender who names none: `arbiter:anna` is answered under `arbiter-anna`.
@@ -282,11 +282,6 @@ fn client(by: &str) -> String {
         "" => "anyone".to_owned(),
         fitted => fitted.to_owned(),
     }
-}
-
-/// The beginning of a text that came from outside.
-fn shown(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
 }
 
 /// Characters of a name from outside that are quoted, and of a whole refusal.

@@ -103,9 +103,9 @@ pub struct PortSpecError(String);
 pub struct Settings {
     /// Between two looks at what is plugged in.
     pub poll: Duration,
-    /// After opening, before the first byte is sent (protocol sheet, section 1: clients wait about 0.5 s).
+    /// After opening, before the first byte is sent (protocol sheet 1: clients wait about 0.5 s).
     pub settle: Duration,
-    /// Between two commands: a board's input buffer holds ten bytes (protocol sheet, section 1).
+    /// Between two commands: a board's input buffer holds ten bytes (protocol sheet 1).
     pub spacing: Duration,
     /// After the last question of one round, until it is asked again.
     pub answer: Duration,
@@ -191,9 +191,6 @@ mod tests {
             s.settle + round * (s.attempts - 1) > Duration::from_secs(2),
             "case P3"
         );
-        assert!(
-            s.spacing >= Duration::from_millis(75),
-            "protocol sheet, section 1"
-        );
+        assert!(s.spacing >= Duration::from_millis(75), "protocol sheet 1");
     }
 }

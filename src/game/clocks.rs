@@ -1,6 +1,6 @@
 //! What the clock has to do with a game: who thinks, what was pressed, whose flag is down.
 
-use super::record::{Event, Game, plies_before};
+use super::record::{Event, Game};
 use super::{CompletedBy, Ply};
 use crate::Millis;
 use shakmaty::{ByColor, Color};
@@ -186,7 +186,11 @@ impl Game {
 
         let is_completed = |ply: &&Ply| ply.by.is_some();
         let completed = self.line.plies.iter().filter(is_completed).count();
-        let plies = plies_before(&self.line.start).saturating_add(completed as u32);
+        let plies = self
+            .line
+            .start
+            .plies_before()
+            .saturating_add(completed as u32);
         let control = self.terms.time_control.as_ref();
         Some(FlagFall {
             completed: side.fold_wb(plies.div_ceil(2), plies / 2),

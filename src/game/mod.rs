@@ -11,6 +11,8 @@
 //! What is never edited are the entries of a session (`session::entry`): a takeback, a correction or a ruling comes after the ones it
 //! concerns. [`Line`] is what they amount to so far.
 
+use crate::text::words;
+
 mod clocks;
 mod line;
 mod opening;
@@ -26,3 +28,15 @@ pub use opening::{Armed, Openings, Terms};
 pub use pairing::{Pairing, PairingError};
 pub use record::{Change, Event, Game, Orders, Phase};
 pub use result::{ResultBy, ResultState, Sign, Verdict};
+
+words! {
+    /// How a game begins.
+    #[derive(Default)]
+    Arming {
+        /// By setting up the array.
+        #[default]
+        Auto = "auto",
+        /// By a command.
+        Manual = "manual",
+    }
+}

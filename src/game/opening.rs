@@ -1,10 +1,9 @@
 //! Which game comes next at a table, who opens it, and what becomes of a pairing that comes while one is played.
 
-use super::{Game, Pairing};
+use super::{Arming, Game, Pairing};
 use crate::clock::control::TimeControl;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
-use crate::trace::Arming;
 
 /// What a game is played on, unless it is armed otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -11,19 +11,16 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use shakmaty::fen::Fen;
 use shakmaty::san::{San, SanPlus};
 use shakmaty::uci::UciMove;
-use shakmaty::{
-    CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup, Piece, Position,
-    PositionError, Rank, Role, Setup, Square,
-};
+use shakmaty::{CastlingMode, Color, File, Rank, Setup};
 
 use super::snapshot::{Move, Snapshot};
 use super::{Doubt, MoveState, Phase, ResultState};
 use crate::clock::control::TimeControl;
 use crate::command::Player;
 use crate::laws::Side;
+use crate::laws::position::Position;
 
 /// What the roster needs and a game does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,7 +63,7 @@ pub fn write(game: &Snapshot, tags: &PgnTags, scope: Scope) -> String {
 
 /// A stretch of the game that PGN can tell: legal moves from a position.
 struct Part {
-    start: Setup,
+    start: Position,
     /// Comments before the first move.
     before: Vec<String>,
     plies: Vec<Ply>,
@@ -82,29 +79,23 @@ struct Ply {
 }
 
 fn parts(game: &Snapshot, scope: Scope) -> Vec<Part> {
-    let castling = castling_mode(game);
-    let Some(start) = setup(&game.start_fen) else {
+    let Some(mut position) = self::position(game, &game.start_fen) else {
         // Nothing can be played from an unknown position, but the tags and the result can be told.
-        let start = setup(&game.fen).unwrap_or(Setup::initial());
+        let start = self::position(game, &game.fen).unwrap_or(Position::initial());
         return vec![Part::new(start)];
     };
 
     let mut done = Vec::new();
-    let mut part = Part::new(start.clone());
-    let mut line = Line {
-        setup: start,
-        castling,
-    };
+    let mut part = Part::new(position.clone());
     for (index, m) in game.moves.iter().enumerate() {
         if scope == Scope::Live && m.state == MoveState::Provisional {
             break;
         }
-        let (number, color) = (line.setup.fullmoves, line.setup.turn);
-        let uci = m.uci.parse::<UciMove>().ok();
+        let (number, color) = (position.setup().fullmoves, position.turn());
         if m.doubt != Some(Doubt::IllegalAccepted)
-            && let Some(uci) = uci
-            && let Some(san) = line.play(uci, &m.san)
+            && let Some((next, san)) = play(&position, m)
         {
+            position = next;
             part.plies.push(Ply {
                 number,
                 color,
@@ -115,13 +106,13 @@ fn parts(game: &Snapshot, scope: Scope) -> Vec<Part> {
         }
 
         // The record itself knows the position after its last move.
-        let is_last = index + 1 == game.moves.len();
-        let next = match uci {
-            _ if is_last => setup(&game.fen),
-            Some(uci) => line.displace(uci),
-            None => None,
+        let next = if index + 1 == game.moves.len() {
+            self::position(game, &game.fen)
+        } else {
+            displace(&position, m)
         };
         let note = (scope == Scope::Archive).then(|| {
+            let uci = m.uci.parse::<UciMove>();
             format!(
                 "{number}{} {} is no legal move but stands",
                 if color.is_white() { "." } else { "..." },
@@ -132,7 +123,7 @@ fn parts(game: &Snapshot, scope: Scope) -> Vec<Part> {
             part.after = note.map(|note| note + "; the rest is left out");
             break;
         };
-        line.setup = next.clone();
+        position = next.clone();
         let mut following = Part::new(next);
         if part.plies.is_empty() {
             // A game without moves would only puzzle: the next one takes its place.
@@ -148,7 +139,7 @@ fn parts(game: &Snapshot, scope: Scope) -> Vec<Part> {
 }
 
 impl Part {
-    fn new(start: Setup) -> Part {
+    fn new(start: Position) -> Part {
         Part {
             start,
             before: Vec::new(),
@@ -158,145 +149,33 @@ impl Part {
     }
 }
 
-/// The position as the moves go on; not always one that the Laws know.
-struct Line {
-    setup: Setup,
-    castling: CastlingMode,
+/// The position after a move that PGN can tell, and its SAN; none where the move cannot be played, or not be written.
+///
+/// After an accepted illegal move the side that is not to move may be in check, which no move generator takes; whether the move is
+/// legal is then for the record to say, and it must have said so in SAN.
+fn play(position: &Position, m: &Move) -> Option<(Position, String)> {
+    let mv = position.parse_uci(&m.uci, true)?;
+    let san = if position.legal().is_some() {
+        position.is_playable(mv).then(|| position.san(mv))?
+    } else {
+        SanPlus::from_ascii(m.san.as_bytes())
+            .ok()
+            .filter(|san| !matches!(san.san, San::Null | San::Put { .. }))?;
+        m.san.clone()
+    };
+    let next = position.play(mv);
+    has_kings(&next).then_some((next, san))
 }
 
-impl Line {
-    /// Plays a legal move and gives its SAN; none if it is not legal.
-    fn play(&mut self, uci: UciMove, san: &str) -> Option<String> {
-        match position(&self.setup, self.castling) {
-            Some(mut position) => {
-                let m = uci.to_move(&position).ok()?;
-                let san = SanPlus::from_move_and_play_unchecked(&mut position, m).to_string();
-                self.setup = position.to_setup(EnPassantMode::Legal);
-                Some(san)
-            }
-            // After an accepted illegal move the side that is not to move may be in check, which no move generator takes; whether
-            // the move is legal is then for the record to say.
-            None => {
-                SanPlus::from_ascii(san.as_bytes())
-                    .ok()
-                    .filter(|san| !matches!(san.san, San::Null | San::Put { .. }))?;
-                let halfmoves = self.setup.halfmoves;
-                let next = self.displace(uci)?;
-                let zeroing = next.board.occupied().count() != self.setup.board.occupied().count()
-                    || next.board.pawns() != self.setup.board.pawns();
-                self.setup = Setup {
-                    halfmoves: if zeroing {
-                        0
-                    } else {
-                        halfmoves.saturating_add(1)
-                    },
-                    ..next
-                };
-                Some(san.to_owned())
-            }
-        }
-    }
-
-    /// The position after a move by piece geometry alone, whatever the Laws say of it. The count for the 50 moves starts anew.
-    fn displace(&self, uci: UciMove) -> Option<Setup> {
-        let UciMove::Normal {
-            from,
-            to,
-            promotion,
-        } = uci
-        else {
-            return None;
-        };
-        let mut next = self.setup.clone();
-        let piece = next.board.remove_piece_at(from)?;
-        let back_rank = piece.color.fold_wb(Rank::First, Rank::Eighth);
-        next.ep_square = None;
-
-        if let Some(side) = self.castles(piece, from, to) {
-            let rook = self.castling_rook(piece, from, to, side)?;
-            next.board.discard_piece_at(rook);
-            next.board.set_piece_at(
-                Square::from_coords(side.king_to_file(), back_rank),
-                piece.color.king(),
-            );
-            next.board.set_piece_at(
-                Square::from_coords(side.rook_to_file(), back_rank),
-                piece.color.rook(),
-            );
-        } else {
-            if piece.role == Role::Pawn {
-                if self.setup.ep_square == Some(to) && from.file() != to.file() {
-                    next.board
-                        .discard_piece_at(Square::from_coords(to.file(), from.rank()));
-                }
-                let double = piece.color.fold_wb(
-                    from.rank() == Rank::Second && to.rank() == Rank::Fourth,
-                    from.rank() == Rank::Seventh && to.rank() == Rank::Fifth,
-                );
-                if double && from.file() == to.file() {
-                    let passed = piece.color.fold_wb(Rank::Third, Rank::Sixth);
-                    next.ep_square = Some(Square::from_coords(to.file(), passed));
-                }
-            }
-            next.board.set_piece_at(
-                to,
-                Piece {
-                    color: piece.color,
-                    role: promotion.unwrap_or(piece.role),
-                },
-            );
-        }
-
-        if piece.role == Role::King {
-            for square in self.setup.castling_rights & back_rank {
-                next.castling_rights.discard(square);
-            }
-        }
-        next.castling_rights.discard(from);
-        next.castling_rights.discard(to);
-        next.halfmoves = 0;
-        next.turn = !piece.color;
-        if piece.color.is_black() {
-            next.fullmoves = next.fullmoves.saturating_add(1);
-        }
-        has_kings(&next).then_some(next)
-    }
-
-    /// Whether the king goes to castle: two squares towards a rook, or onto it as Chess960 writes it.
-    fn castles(&self, piece: Piece, from: Square, to: Square) -> Option<CastlingSide> {
-        let back_rank = piece.color.fold_wb(Rank::First, Rank::Eighth);
-        if piece.role != Role::King || from.rank() != back_rank || to.rank() != back_rank {
-            return None;
-        }
-        let side = if to.file() > from.file() {
-            CastlingSide::KingSide
-        } else {
-            CastlingSide::QueenSide
-        };
-        let onto_rook = self.setup.board.piece_at(to) == Some(piece.color.rook());
-        let two_squares = self.castling == CastlingMode::Standard && from.distance(to) == 2;
-        (onto_rook || two_squares && self.castling_rook(piece, from, to, side).is_some())
-            .then_some(side)
-    }
-
-    fn castling_rook(
-        &self,
-        piece: Piece,
-        from: Square,
-        to: Square,
-        side: CastlingSide,
-    ) -> Option<Square> {
-        let rook = if self.setup.board.piece_at(to) == Some(piece.color.rook()) {
-            to
-        } else {
-            let corner = match side {
-                CastlingSide::KingSide => File::H,
-                CastlingSide::QueenSide => File::A,
-            };
-            Square::from_coords(corner, from.rank())
-        };
-        (self.setup.board.piece_at(rook) == Some(piece.color.rook())).then_some(rook)
-    }
+/// The position after a move by piece geometry alone, whatever the Laws say of it. The count for the 50 moves starts anew.
+fn displace(position: &Position, m: &Move) -> Option<Position> {
+    let mv = position.parse_uci(&m.uci, true)?;
+    let setup = Setup {
+        halfmoves: 0,
+        ..position.play(mv).setup()
+    };
+    let next = Position::from_setup(setup, position.castling_mode());
+    has_kings(&next).then_some(next)
 }
 
 /// The comment behind a move. What was spent on it and what was doubtful is for the archive.
@@ -385,9 +264,9 @@ fn write_tags(
     if game.chess960 {
         other("Variant", Some("Chess960".to_owned()));
     }
-    if (game.chess960 || part.start != Setup::initial()) && has_kings(&part.start) {
+    if game.chess960 || part.start != Position::initial() {
         other("SetUp", Some("1".to_owned()));
-        other("FEN", Some(fen(&part.start, castling_mode(game))));
+        other("FEN", Some(fen(&part.start)));
     }
     // A time that nobody is sure of is none.
     let started = game.started_at.as_deref().filter(|_| tags.now.is_some());
@@ -596,43 +475,28 @@ fn hms(ms: u64) -> String {
     )
 }
 
-fn castling_mode(game: &Snapshot) -> CastlingMode {
-    CastlingMode::from_chess960(game.chess960)
-}
-
-fn setup(fen: &str) -> Option<Setup> {
-    let setup = fen.parse::<Fen>().ok()?.into_setup();
-    has_kings(&setup).then_some(setup)
+/// The position of a FEN of this game, if it is one that readers set up.
+fn position(game: &Snapshot, fen: &str) -> Option<Position> {
+    Position::from_fen(fen, game.chess960)
+        .ok()
+        .filter(has_kings)
 }
 
 /// Readers set up positions of many kinds, but none without one king each.
-fn has_kings(setup: &Setup) -> bool {
+fn has_kings(position: &Position) -> bool {
     Color::ALL
         .iter()
-        .all(|color| (setup.board.kings() & setup.board.by_color(*color)).count() == 1)
-}
-
-/// The position if the Laws can go on from it; faults that stop no move are passed over.
-fn position(setup: &Setup, castling: CastlingMode) -> Option<Chess> {
-    Chess::from_setup(setup.clone(), castling)
-        .or_else(PositionError::ignore_invalid_castling_rights)
-        .or_else(PositionError::ignore_invalid_ep_square)
-        .or_else(PositionError::ignore_impossible_check)
-        .or_else(PositionError::ignore_too_much_material)
-        .ok()
+        .all(|color| position.board().king_of(*color).is_some())
 }
 
 /// A FEN with Shredder's castling rights (`HAha`) in Chess960, since X-FEN's `KQkq` leaves to the reader which rook is meant.
-fn fen(setup: &Setup, castling: CastlingMode) -> String {
-    let setup = match position(setup, castling) {
-        Some(position) => position.to_setup(EnPassantMode::Legal),
-        None => setup.clone(),
-    };
+fn fen(position: &Position) -> String {
+    let setup = position.setup();
     let mut rights = String::new();
     for color in Color::ALL {
         let back_rank = color.fold_wb(Rank::First, Rank::Eighth);
         for rook in (setup.castling_rights & back_rank).into_iter().rev() {
-            let letter = match castling {
+            let letter = match position.castling_mode() {
                 CastlingMode::Chess960 => rook.file().char(),
                 CastlingMode::Standard if rook.file() == File::H => 'k',
                 CastlingMode::Standard => 'q',
@@ -954,13 +818,15 @@ mod tests {
     }
 
     #[test]
-    fn castling_through_check_is_castling_all_the_same() {
-        let fen = "4k3/8/b7/8/8/8/8/R3K2R w KQ - 0 1";
-        let mut game = game(fen, &["e1g1", "a6f1"]);
-        game.moves[0].doubt = Some(Doubt::IllegalAccepted);
-        let text = write(&game, &tags(), Scope::Live);
-        assert_eq!(tag(&text, "FEN"), Some("4k3/8/b7/8/8/8/8/R4RK1 b - - 0 1"));
-        assert_eq!(movetext(&text), ["1... Bxf1 *"]);
+    fn castling_through_check_or_without_the_right_is_castling_all_the_same() {
+        for rights in ["KQ", "-"] {
+            let fen = format!("4k3/8/b7/8/8/8/8/R3K2R w {rights} - 0 1");
+            let mut game = game(&fen, &["e1g1", "a6f1"]);
+            game.moves[0].doubt = Some(Doubt::IllegalAccepted);
+            let text = write(&game, &tags(), Scope::Live);
+            assert_eq!(tag(&text, "FEN"), Some("4k3/8/b7/8/8/8/8/R4RK1 b - - 0 1"));
+            assert_eq!(movetext(&text), ["1... Bxf1 *"]);
+        }
     }
 
     #[test]
@@ -1080,8 +946,8 @@ mod tests {
             "rnbqkbnr/ppp1pppp/8/8/3pP3/8/PPPP1PPP/RNBQKBNR b Kq e3 0 3",
             "8/8/8/8/8/4k3/8/4K2R w K - 12 80",
         ] {
-            let parsed: Fen = fen.parse().expect(fen);
-            assert_eq!(super::fen(parsed.as_setup(), CastlingMode::Standard), fen);
+            let parsed = Position::from_fen(fen, false).expect(fen);
+            assert_eq!(super::fen(&parsed), fen);
         }
     }
 

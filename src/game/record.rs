@@ -368,7 +368,7 @@ impl Game {
 
     /// Whether a move was made in this game, be it before the position that the record begins with.
     pub fn was_played(&self) -> bool {
-        !self.line.is_empty() || (self.ready && (self.joined || plies_before(&self.line.start) > 0))
+        !self.line.is_empty() || (self.ready && (self.joined || self.line.start.plies_before() > 0))
     }
 
     /// Whether an array like this on the board can be this game still: reached by taking back, or by playing, as when all knights
@@ -420,12 +420,4 @@ impl Game {
     pub(super) fn change(&mut self) {
         self.changed = true;
     }
-}
-
-/// The plies before a position, as its move number counts them.
-pub(super) fn plies_before(position: &Position) -> u32 {
-    let setup = position.setup();
-    (u32::from(setup.fullmoves) - 1)
-        .saturating_mul(2)
-        .saturating_add(setup.turn.fold_wb(0, 1))
 }

@@ -2,9 +2,9 @@
 
 use super::result::GameResult;
 use shakmaty::{
-    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, FromSetup, Move,
-    MoveList, Piece, Position as _, Rank, Role, Setup, Square, attacks, fen::Fen, san::SanPlus,
-    uci::UciMove,
+    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup,
+    Move, MoveList, Piece, Position as _, Rank, Role, Setup, Square, attacks, fen::Fen,
+    san::SanPlus, uci::UciMove,
 };
 use std::fmt;
 
@@ -107,8 +107,7 @@ impl Position {
         };
         for color in Color::ALL {
             let back = Bitboard::from_rank(color.backrank());
-            let home =
-                Square::from_coords(shakmaty::File::E, color.fold_wb(Rank::First, Rank::Eighth));
+            let home = Square::from_coords(File::E, color.fold_wb(Rank::First, Rank::Eighth));
             if setup.board.king_of(color) == Some(home) {
                 let corners = Bitboard::CORNERS & back;
                 setup.castling_rights |= setup.board.by_piece(Role::Rook.of(color)) & corners;
@@ -133,6 +132,14 @@ impl Position {
 
     pub fn castling_mode(&self) -> CastlingMode {
         self.mode
+    }
+
+    /// The plies before it, as its move number counts them.
+    pub fn plies_before(&self) -> u32 {
+        let setup = self.setup();
+        (u32::from(setup.fullmoves) - 1)
+            .saturating_mul(2)
+            .saturating_add(setup.turn.fold_wb(0, 1))
     }
 
     /// The position as the Laws know it, if they do.
@@ -351,23 +358,12 @@ impl Position {
     /// Reads UCI or SAN. With `by_geometry` also moves that are not legal.
     pub fn parse_move(&self, text: &str, by_geometry: bool) -> Result<Move, MoveTextError> {
         let text = text.trim();
-        let playable = self.moves();
-        if let Ok(uci) = text.parse::<UciMove>() {
-            let matching = |m: &Move| {
-                UciMove::from_move(*m, self.mode) == uci
-                    || UciMove::from_standard(*m) == uci
-                    || UciMove::from_chess960(*m) == uci
-            };
-            if let Some(m) = playable.iter().copied().find(matching) {
-                return Ok(m);
-            }
-            if by_geometry {
-                return self
-                    .move_by_squares(uci)
-                    .ok_or_else(|| MoveTextError::NotPlayable(text.to_owned()));
-            }
-            return Err(MoveTextError::NotPlayable(text.to_owned()));
+        if text.parse::<UciMove>().is_ok() {
+            return self
+                .parse_uci(text, by_geometry)
+                .ok_or_else(|| MoveTextError::NotPlayable(text.to_owned()));
         }
+        let playable = self.moves();
         let san: SanPlus = text
             .parse()
             .map_err(|_| MoveTextError::Syntax(text.to_owned()))?;
@@ -375,6 +371,18 @@ impl Position {
             .find_move(&playable)
             .copied()
             .map_err(|_| MoveTextError::NotPlayable(text.to_owned()))
+    }
+
+    /// Reads UCI, castling in either of its spellings. With `by_geometry` also moves that are not legal; none where it cannot be played.
+    pub fn parse_uci(&self, text: &str, by_geometry: bool) -> Option<Move> {
+        let uci: UciMove = text.parse().ok()?;
+        let matching = |m: &Move| {
+            UciMove::from_move(*m, self.mode) == uci
+                || UciMove::from_standard(*m) == uci
+                || UciMove::from_chess960(*m) == uci
+        };
+        let playable = self.moves().iter().copied().find(matching);
+        playable.or_else(|| self.move_by_squares(uci).filter(|_| by_geometry))
     }
 
     pub fn fen(&self) -> String {
@@ -427,6 +435,9 @@ impl Position {
         {
             return Some(m);
         }
+        if let Some(rook) = self.castling_rook(piece, from, to) {
+            return Some(Move::Castle { king: from, rook });
+        }
         Some(Move::Normal {
             role: piece.role,
             from,
@@ -434,6 +445,25 @@ impl Position {
             capture: self.board().role_at(to),
             promotion,
         })
+    }
+
+    /// The rook with which UCI's squares are castling, be the right lost or the way not free: the king goes onto it, or two squares
+    /// towards the corner where it stands.
+    fn castling_rook(&self, king: Piece, from: Square, to: Square) -> Option<Square> {
+        let back = king.color.backrank();
+        if king.role != Role::King || from.rank() != back || to.rank() != back {
+            return None;
+        }
+        let own_rook = Role::Rook.of(king.color);
+        let corner = || {
+            let file = if from < to { File::H } else { File::A };
+            (self.mode == CastlingMode::Standard && from.distance(to) == 2)
+                .then(|| Square::from_coords(file, back))
+        };
+        [Some(to), corner()]
+            .into_iter()
+            .flatten()
+            .find(|square| self.board().piece_at(*square) == Some(own_rook))
     }
 
     fn play_by_geometry(&self, m: Move) -> Position {

@@ -1,6 +1,7 @@
 //! The editions of the Laws by name, and where each says what a judgement rests on.
 //!
-//! No other module names an edition or an article: what differs between editions is a line of a table here.
+//! No other module compares editions or names the article of a matter: which article an alert rests on is a line of a table here, by
+//! edition. What is judged does not differ between editions yet.
 
 use std::fmt;
 use std::str::FromStr;

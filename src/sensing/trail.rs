@@ -4,7 +4,7 @@ use crate::Millis;
 use crate::board::Contents;
 use shakmaty::{Bitboard, Square};
 
-/// Two squares of one board may be looked at in the wrong order within the time of a scan (dgt.md 1: 200 to 250 ms).
+/// Two squares of one board may be looked at in the wrong order within the time of a scan (protocol sheet 1: 200 to 250 ms).
 const SCAN_MS: Millis = 300;
 
 /// What is remembered of the changes of each square.

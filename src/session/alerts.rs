@@ -8,6 +8,7 @@ use crate::publish::{
     Severity,
 };
 use crate::sensing::{FaultEnd, FaultKind};
+use crate::text::shortened;
 use shakmaty::{Bitboard, Board, ByColor, Color, Piece, Square};
 use std::collections::BTreeMap;
 
@@ -235,16 +236,6 @@ pub fn named_in_text(squares: Bitboard) -> String {
         0..=4 => names.join(", "),
         n => format!("{}, +{}", names[..3].join(", "), n - 3),
     }
-}
-
-/// At most `limit` characters.
-pub fn shortened(text: &str, limit: usize) -> String {
-    if text.chars().count() <= limit {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(limit - 1).collect();
-    short.push('…');
-    short
 }
 
 /// How the board is put right: men that stand wrong go back to where one of their kind is missing (`d4-f3`), the others come off

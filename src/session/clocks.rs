@@ -4,10 +4,9 @@ use super::Table;
 use super::alerts::{Notice, Source};
 use crate::Millis;
 use crate::board::Orientation;
-use crate::clock::{self, ClockEvent, Wing};
+use crate::clock::{self, ClockEvent, ClockKind, ClockSide, Wing};
 use crate::game::FlagFall;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
-use crate::trace::{ClockKind, ClockSide};
 use shakmaty::{ByColor, Color};
 
 impl Table {
@@ -179,7 +178,7 @@ impl Table {
             && self.clock.is_news(now, reading)
     }
 
-    /// The wing of White's clock: as set, else at White's left hand on a board that stands right (dgt.md 3.5).
+    /// The wing of White's clock: as set, else at White's left hand on a board that stands right (protocol sheet 3.5).
     fn white_wing(&self) -> Wing {
         match self.settings.white_clock_side {
             ClockSide::Left => Wing::Left,

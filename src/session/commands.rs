@@ -279,7 +279,7 @@ impl Table {
     }
 
     fn check_press(&self, press: &Press) -> Result<Action, String> {
-        if self.settings.clock == crate::trace::ClockKind::None {
+        if self.settings.clock == crate::clock::ClockKind::None {
             return Err("this table is played without a clock".into());
         }
         if let Some(ms) = press.white_ms.max(press.black_ms)

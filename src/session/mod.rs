@@ -12,14 +12,13 @@
 use crate::Millis;
 use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Picture, Reading};
 use crate::clock::control::TimeControl;
-use crate::clock::{self, Wing};
+use crate::clock::{self, ClockKind, ClockSide, Wing};
 use crate::command::{Command, Reply};
-use crate::game::{Game, Line, Openings, Pairing, Terms};
+use crate::game::{Arming, Game, Line, Openings, Pairing, Terms};
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Look, Sensing, Timing};
-use crate::trace::{Arming, ClockKind, ClockSide};
 use crate::wire::Family;
 use serde::Deserialize;
 use shakmaty::Square;

@@ -19,10 +19,7 @@ use shakmaty::{Color, Square};
 impl Table {
     /// Wall time as RFC 3339, in UTC.
     pub(super) fn wall_time(&self, at: Millis) -> String {
-        match jiff::Timestamp::from_millisecond(self.wall.unix_ms(at)) {
-            Ok(time) => format!("{time:.3}"),
-            Err(_) => "1970-01-01T00:00:00.000Z".into(),
-        }
+        publish::rfc3339(self.wall.unix_ms(at))
     }
 
     fn envelope(&self) -> Envelope {

@@ -16,92 +16,48 @@
 
 pub mod dgt;
 
-use std::fmt;
-use std::str::FromStr;
+use crate::text::words;
 
-/// A family of boards: those that speak the same protocol. Named in traces, configurations and on the command line, whether this
-/// build can read it or not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// DGT boards, serial, USB or Bluetooth, one on a cable.
-    #[default]
-    Dgt,
-    /// DGT boards on a bus.
-    DgtBus,
-    /// Presence boards that speak our own protocol.
-    Psb1,
-    /// Certabo and Tabutronic.
-    Certabo,
-    /// Millennium ChessLink.
-    Chesslink,
+words! {
+    /// A family of boards: those that speak the same protocol. Named in traces, configurations and on the command line, whether this
+    /// build can read it or not.
+    #[derive(Default, PartialOrd, Ord)]
+    Family {
+        /// DGT boards, serial, USB or Bluetooth, one on a cable.
+        #[default]
+        Dgt = "dgt",
+        /// DGT boards on a bus.
+        DgtBus = "dgt-bus",
+        /// Presence boards that speak our own protocol.
+        Psb1 = "psb1",
+        /// Certabo and Tabutronic.
+        Certabo = "certabo",
+        /// Millennium ChessLink.
+        Chesslink = "chesslink",
+    }
 }
 
 impl Family {
-    /// Each with its word, and with what people call what it speaks.
-    const WORDS: [(Family, &'static str, &'static str); 5] = [
-        (Family::Dgt, "dgt", "DGT"),
-        (Family::DgtBus, "dgt-bus", "DGT bus"),
-        (Family::Psb1, "psb1", "PSB1"),
-        (Family::Certabo, "certabo", "Certabo"),
-        (Family::Chesslink, "chesslink", "ChessLink"),
-    ];
-
-    pub fn all() -> impl ExactSizeIterator<Item = Family> {
-        Family::WORDS.into_iter().map(|(family, ..)| family)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        Family::WORDS[self as usize].1
-    }
-
     /// What its boards speak, for people.
     pub fn tongue(self) -> &'static str {
-        Family::WORDS[self as usize].2
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Family {
-    type Err = UnknownFamily;
-
-    fn from_str(text: &str) -> Result<Family, UnknownFamily> {
-        Family::all()
-            .find(|family| family.as_str() == text)
-            .ok_or(UnknownFamily)
-    }
-}
-
-/// The text names no family of boards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownFamily;
-
-impl fmt::Display for UnknownFamily {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, family) in Family::all().enumerate() {
-            let between = if at > 0 { " | " } else { "" };
-            write!(f, "{between}{family}")?;
+        match self {
+            Family::Dgt => "DGT",
+            Family::DgtBus => "DGT bus",
+            Family::Psb1 => "PSB1",
+            Family::Certabo => "Certabo",
+            Family::Chesslink => "ChessLink",
         }
-        f.write_str(" is expected")
     }
 }
-
-impl std::error::Error for UnknownFamily {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_family_has_the_word_of_its_row() {
-        for (at, (family, word, _)) in Family::WORDS.into_iter().enumerate() {
-            assert_eq!(family as usize, at, "{word}");
-            assert_eq!(family.to_string(), word);
-            assert_eq!(word.parse(), Ok(family));
+    fn every_family_has_its_word() {
+        for family in Family::ALL {
+            assert_eq!(family.as_str().parse(), Ok(*family));
         }
         let refused = "abacus".parse::<Family>().unwrap_err().to_string();
         assert_eq!(

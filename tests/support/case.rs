@@ -5,7 +5,7 @@ use jadoube::replay;
 use jadoube::session::Settings;
 use jadoube::trace::{Event as Told, Seconds, Trace};
 use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
-use shakmaty::{Board, Color, Square, san::SanPlus};
+use shakmaty::{Board, Color, Square};
 use std::fmt::Write as _;
 
 /// How a press reaches the daemon.
@@ -213,6 +213,9 @@ impl Case {
         if doubtful && !self.ambiguous {
             return Err("a doubt that is none".into());
         }
+        if self.ambiguous && !doubtful && self.is_one_scan() {
+            return Err("several explanations, and no doubt".into());
+        }
         // What must be told.
         let mut allowed = Vec::new();
         for mark in &self.marks {
@@ -230,7 +233,7 @@ impl Case {
                     }
                     continue;
                 }
-                // Scored with the Laws.
+                // Judgements of the Laws that are still to come.
                 "!touch" | "!touch_rook_first" | "!moved_again" | "!promotion_check" => continue,
                 other => return Err(format!("unknown mark {other}")),
             };
@@ -248,6 +251,17 @@ impl Case {
             };
             if name(&told.alert.severity) == "info" {
                 return Err(format!("{kind} is no louder than info"));
+            }
+            if kind == "illegal_move" {
+                if name(&told.alert.severity) != "urgent" {
+                    return Err(format!("{kind} at a press is no more than a warning"));
+                }
+                let squares = self.squares_before_press();
+                let mut told = told.alert.squares.clone();
+                told.sort_unstable();
+                if told != squares {
+                    return Err(format!("squares are {told:?}, not {squares:?}"));
+                }
             }
             if mark.contains("wrong_colour")
                 && told.alert.detail.reason.as_ref().map(name).as_deref()
@@ -278,6 +292,30 @@ impl Case {
             return Err("out of sync at the end".into());
         }
         Ok(())
+    }
+
+    /// Whether all squares change within one scan, where their order says nothing.
+    fn is_one_scan(&self) -> bool {
+        let scans = self.events.split(|event| *event == Event::ScanBegin);
+        scans.count() == 2
+            && self.events.first() == Some(&Event::ScanBegin)
+            && self.events.last() == Some(&Event::ScanEnd)
+    }
+
+    /// The squares that change before the first press, in order.
+    fn squares_before_press(&self) -> Vec<String> {
+        let mut squares: Vec<String> = self
+            .events
+            .iter()
+            .take_while(|event| **event != Event::Press)
+            .filter_map(|event| match event {
+                Event::Square(square, _) => Some(square.to_string()),
+                _ => None,
+            })
+            .collect();
+        squares.sort_unstable();
+        squares.dedup();
+        squares
     }
 }
 
@@ -323,9 +361,4 @@ fn clock(turn: Color, running: bool) -> Vec<u8> {
         (Color::Black, true) => 0x13,
     };
     vec![0x8d, 0x00, 0x0a, 0x01, 0x00, 0x00, 0x01, 0x00, 0x00, status]
-}
-
-#[allow(dead_code)]
-fn san(text: &str) -> SanPlus {
-    text.parse().expect("san")
 }

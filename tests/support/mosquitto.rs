@@ -1,6 +1,9 @@
 //! A real broker as a child process, on a free port of the loopback, and a client that writes down what it reads.
 #![allow(dead_code)]
 
+#[path = "skip.rs"]
+mod skip;
+
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -41,7 +44,7 @@ impl Mosquitto {
     /// One that does not run yet.
     pub fn stopped(lines: &str) -> Option<Self> {
         if binary().is_none() {
-            eprintln!("skipped: no mosquitto");
+            skip::skipped("no mosquitto");
             return None;
         }
         let dir = tempfile::tempdir().expect("a temporary folder can be made");

@@ -73,7 +73,7 @@ pub enum ProbeError {
     Gone(#[from] io::Error),
 }
 
-/// Asks a board for its numbers and its firmware (protocol sheet, section 2, opening sequence). It leaves the board idle.
+/// Asks a board for its numbers and its firmware (protocol sheet 2, opening sequence). It leaves the board idle.
 ///
 /// Any garbage may come before, between and instead of the answers: the board may be in the middle of reporting to a program
 /// that held it before us, or deaf for its first 2 s (case P3), so the questions are repeated. None of them changes anything but

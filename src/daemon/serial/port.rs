@@ -19,7 +19,7 @@ use tokio_serial::{
 
 use super::devices::is_device;
 
-/// Opens a port: 9600 baud, 8N1, raw, no flow control (protocol sheet, section 1), and for nobody else. Needs a tokio runtime.
+/// Opens a port: 9600 baud, 8N1, raw, no flow control (protocol sheet 1), and for nobody else. Needs a tokio runtime.
 ///
 /// A port that this process holds is refused without touching it, and so is one that is seen in another process's hands: when
 /// root opens a locked port and fails, closing it again takes the lock away from its owner.

@@ -2,7 +2,7 @@
 //!
 //! The host's side is [`Decoder`], which turns bytes into [`Message`]s, and [`Command`], which is all a host may say.
 //! The board's side is [`VirtualBoard`], which answers as a board does. Section numbers in these files are those of the
-//! protocol sheet.
+//! protocol sheet (see the crate's page).
 //!
 //! Squares are numbered and clock sides named as the board does it. Which way round the board stands, and whose clock
 //! is the left one, is for others to say.
