@@ -31,7 +31,7 @@ use tracing::{debug, error, info, warn};
 use super::backoff::Backoff;
 use super::hush::Hush;
 use super::inbox::{Inbox, Slot, inbox};
-use crate::outbox::{Message, NotKept, Outbox, Refusal, Tag};
+use crate::outbox::{Dropped, Message, NotKept, Outbox, Refusal, Tag};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
 use crate::text::one_line;
 
@@ -281,6 +281,8 @@ pub fn connect(
         is_back: false,
         has_twin: false,
         flooded: 0,
+        told_dropped: Dropped::default(),
+        told_dropped_at: None,
         ending: Ending::No,
         settings: settings.clone(),
     };
@@ -407,6 +409,8 @@ const STATES: [&str; 4] = ["status", "position", "clock", "pgn"];
 /// Filters in one packet.
 const FILTERS: usize = 200;
 const MOST_SUBSCRIBES: usize = 8;
+/// Between two lines about what was given up for lack of room.
+const DROPPED_EVERY: Duration = Duration::from_secs(60);
 const REFUSAL_WAIT: Duration = Duration::from_millis(500);
 /// A connection that lasted so long was a success: the next wait is short again.
 const LASTED: Duration = Duration::from_secs(10);
@@ -478,6 +482,9 @@ struct Driver {
     is_back: bool,
     has_twin: bool,
     flooded: u64,
+    /// What the log has of what was given up, and since when.
+    told_dropped: Dropped,
+    told_dropped_at: Option<Instant>,
     ending: Ending,
 }
 
@@ -565,6 +572,7 @@ impl Driver {
         {
             self.remember(topic, payload, delivery);
         }
+        self.handle_dropped();
         self.feed();
         self.report();
         taken?;
@@ -1046,6 +1054,27 @@ impl Driver {
         self.is_mending
     }
 
+    /// Remembers which newest values were given up for lack of room, and says once a minute what all was.
+    fn handle_dropped(&mut self) {
+        while let Some(topic) = self.outbox.poll_dropped() {
+            if self.retained.contains_key(&topic) && !self.later.contains(&topic) {
+                self.later.push_back(topic);
+            }
+        }
+        let dropped = self.outbox.dropped();
+        let is_due = self
+            .told_dropped_at
+            .is_none_or(|at| at.elapsed() >= DROPPED_EVERY);
+        if is_due && dropped != self.told_dropped {
+            let new = dropped.since(&self.told_dropped);
+            warn!(
+                "no room for all that waits for the broker; given up: {new}. Look whether the broker keeps up"
+            );
+            self.told_dropped = dropped;
+            self.told_dropped_at = Some(Instant::now());
+        }
+    }
+
     /// Says what others can cause as often as they like.
     fn say(&mut self, text: impl FnOnce() -> String) {
         let text = text();
@@ -1099,6 +1128,7 @@ impl Driver {
 
     /// Pings go out whatever else does, so they serve as the clock of a broker that answers but does not acknowledge.
     fn handle_ping(&mut self) -> Step {
+        self.handle_dropped();
         for kept in self.hush.poll(std::time::Instant::now()) {
             warn!("{} ({} more times)", kept.text, kept.times);
         }
@@ -1184,7 +1214,7 @@ impl Driver {
         let now = Status {
             link: self.link.clone(),
             queued: self.outbox.len(),
-            dropped: self.outbox.dropped(),
+            dropped: self.outbox.dropped().total(),
             parked: self.outbox.parked(),
             refused: self.refused.clone(),
             flooded: self.flooded,
