@@ -281,6 +281,7 @@ pub fn connect(
         is_back: false,
         has_twin: false,
         flooded: 0,
+        busy_said: BTreeMap::new(),
         told_dropped: Dropped::default(),
         told_dropped_at: None,
         ending: Ending::No,
@@ -409,6 +410,11 @@ const STATES: [&str; 4] = ["status", "position", "clock", "pgn"];
 /// Filters in one packet.
 const FILTERS: usize = 200;
 const MOST_SUBSCRIBES: usize = 8;
+/// Answers that wait, beyond which commands that ask for more are refused.
+const MOST_ANSWERS: usize = 500;
+/// Between two refusals as busy under one topic, and the topics that are told at a time.
+const BUSY_EVERY: Duration = Duration::from_secs(1);
+const MOST_BUSY: usize = 64;
 /// Between two lines about what was given up for lack of room.
 const DROPPED_EVERY: Duration = Duration::from_secs(60);
 const REFUSAL_WAIT: Duration = Duration::from_millis(500);
@@ -482,6 +488,8 @@ struct Driver {
     is_back: bool,
     has_twin: bool,
     flooded: u64,
+    /// When a topic of answers was last told that we are busy.
+    busy_said: BTreeMap<String, Instant>,
     /// What the log has of what was given up, and since when.
     told_dropped: Dropped,
     told_dropped_at: Option<Instant>,
@@ -628,6 +636,11 @@ impl Driver {
             return self.farewell();
         }
         if let Some(next) = self.next_retained(|driver| driver.again.pop_front()) {
+            return Some(next);
+        }
+        // What happens on the boards goes before any answer, and so do newest values that had found no room.
+        let only_answers = self.outbox.len() == self.outbox.answers();
+        if only_answers && let Some(next) = self.next_retained(|driver| driver.later.pop_front()) {
             return Some(next);
         }
         while !self.paused {
@@ -945,18 +958,45 @@ impl Driver {
             payload: publish.payload.to_vec(),
             retain: publish.retain,
         };
-        if let Err(lost) = self.incoming.put(incoming, is_state) {
+        // Who asks for an answer waits for those that were asked for before.
+        let busy =
+            |driver: &Driver, message: &Incoming| (driver.settings.busy)(&driver.prefix, message);
+        let refused = if !is_state && self.outbox.answers() >= MOST_ANSWERS {
+            busy(self, &incoming).map(Some)
+        } else {
+            None
+        };
+        let refused = refused.or_else(|| {
+            let lost = self.incoming.put(incoming, is_state).err()?;
+            Some(busy(self, &lost))
+        });
+        if let Some(answer) = refused {
             self.flooded += 1;
             self.say(|| {
-                "messages arrive faster than they are handled; some are refused as busy".to_owned()
+                "commands arrive faster than they are carried out or answered; some are refused as busy"
+                    .to_owned()
             });
-            if let Some(busy) = (self.settings.busy)(&self.prefix, &lost)
-                && let Err(cause) = self.outbox.append(busy)
+            if let Some(answer) = answer
+                && self.may_answer_busy(&answer.topic)
+                && let Err(cause) = self.outbox.append(answer)
             {
                 debug!(%cause, "an answer is lost");
             }
+            self.handle_dropped();
         }
         Step::Go
+    }
+
+    /// Whoever sends far too much is not answered each time: one answer a second says it all.
+    fn may_answer_busy(&mut self, topic: &str) -> bool {
+        let now = Instant::now();
+        self.busy_said
+            .retain(|_, said| now.duration_since(*said) < BUSY_EVERY);
+        if self.busy_said.len() >= MOST_BUSY || self.busy_said.contains_key(topic) {
+            return false;
+        }
+        self.busy_said.insert(topic.to_owned(), now);
+        true
     }
 
     /// A retained message under a topic that is this node's. With every broker that knows MQTT 5 it is from somebody else; one that
