@@ -411,9 +411,9 @@ impl Outbox for MemoryOutbox {
         entry.in_flight = false;
         entry.refusals += 1;
         let times = entry.refusals;
-        let is_superseded = self.entry(tag).is_some_and(|entry| {
-            entry.is_latest() && self.has_newer(entry)
-        });
+        let is_superseded = self
+            .entry(tag)
+            .is_some_and(|entry| entry.is_latest() && self.has_newer(entry));
         let is_distrusted = self
             .entry(tag)
             .is_some_and(|entry| self.distrusted.contains(&entry.message.topic));

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use jadoube::trace::{Event, Trace};
@@ -344,11 +344,7 @@ async fn a_port_is_recorded_until_it_is_stopped() {
             .sum();
         (bytes == 5).then_some(())
     });
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    send("-INT", &child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(
@@ -370,6 +366,51 @@ async fn a_port_is_recorded_until_it_is_stopped() {
         "{}",
         stderr(&again)
     );
+}
+
+fn send(signal: &str, child: &Child) {
+    let killed = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+}
+
+#[test]
+fn the_daemon_stops_in_order_when_its_terminal_is_closed() {
+    for (signal, prefix) in [("-HUP", &[][..]), ("-TERM", &["nohup"])] {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        // Nobody listens there.
+        let args = ["run", "--port", "auto", "--broker", "mqtt://127.0.0.1:1"];
+        let program = [prefix, &[env!("CARGO_BIN_EXE_jadoube")], &args].concat();
+        let child = Command::new(program[0])
+            .args(&program[1..])
+            .env_remove("JADOUBE_LOG")
+            .env("XDG_STATE_HOME", folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let said = |what: &str| {
+            wait_for(what, || {
+                let text = fs::read_to_string(&log).ok()?;
+                text.contains(what).then_some(())
+            })
+        };
+        said("no connection to the broker");
+        if !prefix.is_empty() {
+            send("-HUP", &child);
+            std::thread::sleep(Duration::from_millis(300));
+            let text = fs::read_to_string(&log).unwrap();
+            assert!(!text.contains("stopping"), "nohup says to go on: {text}");
+        }
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{signal}");
+        said("stopping");
+    }
 }
 
 #[test]

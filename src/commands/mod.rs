@@ -23,6 +23,7 @@ pub mod replay;
 pub mod run;
 pub mod schema;
 pub mod simulate;
+mod stop;
 
 /// Where the configuration is looked for unless the command line says otherwise.
 pub const DEFAULT_CONFIG: &str = "/etc/jadoube/jadoube.toml";

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_serial::SerialStream;
 
 use super::Failure;
+use super::stop::Stop;
 use crate::Millis;
 use crate::board;
 use crate::daemon::serial::permission_advice;
@@ -40,7 +41,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
 
 async fn record(path: &str, out: &Path) -> Result<(), Failure> {
     // From here on a signal ends the recording, and no longer the process.
-    let stop = stop_signal()?;
+    let mut stop = Stop::new()?;
+    let stop = async move { stop.wanted().await };
     // The port first, so that a mistyped one leaves no empty file behind.
     let port = open(path).map_err(|error| unopened(error, path))?;
     let file = OpenOptions::new()
@@ -187,19 +189,6 @@ impl<W: Write> Recorder<W> {
         self.writer.event(at_ms, &event)?;
         self.writer.flush()
     }
-}
-
-/// Completes at Ctrl-C, or when the service manager wants an end.
-fn stop_signal() -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }
 
 /// 9600 baud, 8N1, no flow control, for us alone (protocol sheet, section 1).
