@@ -81,6 +81,7 @@ fn wrong_usage_ends_with_2_and_says_so_on_standard_error() {
         &["simulate", "--pgn", "x", "--hands", "shaky"],
         &["simulate", "--pgn", "x", "--board", "abacus"],
         &["simulate", "--pgn", "x", "--speed", "0"],
+        &["simulate", "--pgn", "x", "--speed", "1e300"],
         &["record", "--port", "x"],
     ] {
         let output = output(args);
@@ -374,6 +375,33 @@ fn send(signal: &str, child: &Child) {
         .status()
         .unwrap();
     assert!(killed.success());
+}
+
+/// Starts a simulator at its utmost speed, in a folder where its link and games are.
+fn simulator(folder: &Path) -> Child {
+    let games = "[Event \"x\"]\n\n1. e4 e5 2. Nf3 Nc6 *\n\n".repeat(50);
+    fs::write(folder.join("games.pgn"), games).unwrap();
+    let child = jadoube(&["simulate", "--pgn", "games.pgn", "--link", "board"])
+        .args(["--speed", "1000", "--stay"])
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for("the link", || fs::read_link(folder.join("board")).ok());
+    child
+}
+
+#[test]
+fn a_signal_ends_the_fastest_simulator_and_takes_its_link_away() {
+    for signal in ["-TERM", "-INT", "-HUP"] {
+        let folder = tempfile::tempdir().unwrap();
+        let child = simulator(folder.path());
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{signal}");
+        assert!(fs::read_link(folder.path().join("board")).is_err());
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serialport::{SerialPort, TTYPort};
 use shakmaty::Position;
 use tokio::io::AsyncReadExt;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_serial::SerialStream;
 
@@ -171,6 +172,8 @@ impl VirtualPort {
         let mut end: Option<Instant> = None;
         let mut buffer = [0; 256];
         loop {
+            // At a high speed there is always something due, and whoever would stop us must get a turn.
+            yield_now().await;
             let now = table_ms(Instant::now());
             player.handle_timeout(now);
             while let Some(message) = player.poll_output() {
