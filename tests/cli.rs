@@ -264,6 +264,33 @@ fn a_reader_that_goes_away_is_no_panic() {
 }
 
 #[test]
+fn a_failed_check_is_told_by_the_exit_code_though_nobody_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jadoube.toml");
+    // Nobody listens there.
+    fs::write(
+        &path,
+        "[mqtt]\nurl = \"mqtt://127.0.0.1:1\"\n[[table]]\nname = \"1\"\nport = \"/no/port\"\n",
+    )
+    .unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = jadoube(&["check", "--config", path.to_str().unwrap()])
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("checks failed"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn a_closed_standard_error_is_no_panic() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

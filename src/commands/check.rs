@@ -1,6 +1,7 @@
 //! `jadoube check`: would `run` work with this configuration?
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,21 +101,35 @@ fn fail(reason: impl Into<String>, advice: impl Into<String>) -> Finding {
 struct Report {
     failures: usize,
     misconfigured: bool,
+    /// Nobody reads the rest, but the exit code still tells of it.
+    reader_gone: bool,
 }
 
 impl Report {
     fn add(&mut self, what: &str, finding: Finding) -> Result<(), Failure> {
         self.misconfigured |= matches!(finding, Finding::Misconfigured(_));
         match finding {
-            Finding::Ok(how) => print_line(format_args!("ok    {what}: {how}")),
-            Finding::Untried(why) => print_line(format_args!("-     {what}: {why}")),
-            Finding::Hint(what_of_it) => print_line(format_args!("?     {what}: {what_of_it}")),
+            Finding::Ok(how) => self.print(format_args!("ok    {what}: {how}")),
+            Finding::Untried(why) => self.print(format_args!("-     {what}: {why}")),
+            Finding::Hint(what_of_it) => self.print(format_args!("?     {what}: {what_of_it}")),
             Finding::Fail(Refusal { reason, advice })
             | Finding::Misconfigured(Refusal { reason, advice }) => {
                 self.failures += 1;
-                print_line(format_args!("FAIL  {what}: {reason}"))?;
-                print_line(format_args!("      {advice}"))
+                self.print(format_args!("FAIL  {what}: {reason}\n      {advice}"))
             }
+        }
+    }
+
+    fn print(&mut self, line: fmt::Arguments) -> Result<(), Failure> {
+        if self.reader_gone {
+            return Ok(());
+        }
+        match print_line(line) {
+            Err(failure) if failure.is_reader_gone() => {
+                self.reader_gone = true;
+                Ok(())
+            }
+            printed => printed,
         }
     }
 
@@ -372,6 +387,11 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
 fn told(held: &Held, by: &str) -> Finding {
     let told = format!("{held}, on {}: in use by the running {by}", held.port);
     match held.status.as_deref() {
+        // Noise has been taken for a board before.
+        Some("ok") | None if held.family.is_none() => fail(
+            told,
+            "See `jadoube ports` for the board's port, and name that; if it is this one, check its cable.",
+        ),
         Some("ok") | None => Finding::Ok(told),
         Some(_) => fail(
             told,

@@ -175,6 +175,11 @@ impl Failure {
         self
     }
 
+    /// Whether nothing failed but that nobody reads standard output any more.
+    pub fn is_reader_gone(&self) -> bool {
+        matches!(&*self.0, Kind::ReaderGone)
+    }
+
     pub fn code(&self) -> u8 {
         match &*self.0 {
             Kind::Error { code, .. } => *code,
