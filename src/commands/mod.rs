@@ -100,6 +100,8 @@ impl Command {
             // It tells all that happens on standard output itself, and the embedded broker takes goodbyes for errors.
             #[cfg(feature = "demo")]
             Command::Demo(_) => "error,rumqttd=off,rumqttc=error",
+            // What the connection to the broker came to is among its findings.
+            Command::Check(_) => "info,rumqttc=error,jadoube::daemon::mqtt=off",
             // The transport's own words about a broker come besides ours.
             _ => "info,rumqttc=error",
         }
