@@ -267,16 +267,6 @@ impl Picture {
         }
         text
     }
-
-    /// A result token that stands on the board.
-    pub fn token(&self) -> Option<(Square, Token)> {
-        Square::ALL
-            .into_iter()
-            .find_map(|square| match self.at(square) {
-                Some(Contents::Token(token)) => Some((square, token)),
-                _ => None,
-            })
-    }
 }
 
 /// The square as a game on a board of this orientation names it.

@@ -12,8 +12,9 @@ pub struct Clocks {
     /// A clock has run, or was pressed, in this game.
     pub used: bool,
     pub stopped_at: Option<Millis>,
-    /// What it showed last.
+    /// What it showed last, and when.
     pub shown: ByColor<Option<u64>>,
+    shown_at: Millis,
     /// Whose flags are down.
     pub flags: ByColor<bool>,
     /// Since when the side to move has been thinking on a running clock, and what it had used before a stop.
@@ -43,6 +44,27 @@ pub struct FlagFall {
 }
 
 impl Clocks {
+    /// What the clock of this side shows at a moment at which nobody pressed. A reading that says nothing new is not kept, so that a
+    /// running clock is counted on from the last that was; it shows whole seconds.
+    pub(super) fn times_at(&self, side: Color, at: Millis) -> PressTimes {
+        let shown = *self.shown.get(side);
+        match self.thinking {
+            Some((thinker, since)) if thinker == side && self.stopped_at.is_none() => {
+                let gone = at.saturating_sub(self.shown_at);
+                PressTimes {
+                    clk_ms: shown.map(|ms| ms.saturating_sub(gone).next_multiple_of(1_000)),
+                    emt_ms: Some(self.thought_ms + at.saturating_sub(since)),
+                }
+            }
+            thinking => PressTimes {
+                clk_ms: shown,
+                emt_ms: thinking
+                    .filter(|(thinker, _)| *thinker == side)
+                    .map(|_| self.thought_ms),
+            },
+        }
+    }
+
     /// Takes what was pressed for the move that it completes.
     pub(super) fn take_press(&mut self, mover: Color) -> Option<PressTimes> {
         self.pressed.get_mut(mover).take()
@@ -139,8 +161,9 @@ impl Game {
         }
     }
 
-    /// The times that the clock shows. False where nothing is new.
-    pub fn show_times(&mut self, shown: ByColor<Option<u64>>) {
+    /// The times that the clock showed then.
+    pub fn show_times(&mut self, at: Millis, shown: ByColor<Option<u64>>) {
+        self.clocks.shown_at = at;
         if !self.is_over() && self.clocks.shown != shown {
             self.clocks.shown = shown;
             self.change();

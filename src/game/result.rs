@@ -92,9 +92,15 @@ impl Game {
     pub fn end(&mut self, now: Millis, verdict: Verdict) {
         let last = self.line.len();
         if last > 0 {
-            let shown = *self.clocks.shown.get(self.line.mover(last));
-            if let Some(ply) = self.line.plies.last_mut().filter(|ply| ply.by.is_none()) {
-                ply.clk_ms = ply.clk_ms.or(shown);
+            let mover = self.line.mover(last);
+            if let Some(ply) = self
+                .line
+                .plies
+                .last_mut()
+                .filter(|ply| ply.by.is_none() && ply.clk_ms.is_none())
+            {
+                let times = self.clocks.times_at(mover, ply.seen_at);
+                (ply.clk_ms, ply.emt_ms) = (times.clk_ms, times.emt_ms);
             }
             self.complete(last, CompletedBy::End);
         }

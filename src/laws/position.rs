@@ -221,6 +221,12 @@ impl Position {
         }
     }
 
+    /// Whether a game begins here: nothing was played before.
+    pub fn is_array(&self) -> bool {
+        let setup = self.setup();
+        setup.turn == Color::White && u32::from(setup.fullmoves) == 1
+    }
+
     /// The moves that the men can make by their geometry, king safety and legality of castling aside.
     pub fn geometric_moves(&self) -> MoveList {
         geometric_moves(&self.setup(), self.mode)
@@ -374,10 +380,6 @@ impl Position {
     /// The first field of the FEN.
     pub fn placement(&self) -> String {
         self.board().board_fen().to_string()
-    }
-
-    pub fn is_check(&self) -> bool {
-        self.legal().is_some_and(|chess| chess.is_check())
     }
 
     /// Whether the Laws end the game here: mate (5.1.1) or stalemate (5.2.1).

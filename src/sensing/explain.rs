@@ -71,34 +71,116 @@ fn leads_to(
         })
 }
 
-/// Lines of exactly `depth` plies that lead to what the board shows. Each ply changes a square that differs now: a man that went
-/// out and came back while nobody looked would explain almost anything, also a move that is against the Laws.
+/// Lines of several plies that lead to what the board shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lines {
+    pub found: Vec<Vec<Move>>,
+    /// Whether there is none besides. Where the search was cut short nothing that was found is the only one.
+    pub complete: bool,
+    /// Whether others lead there too that did not fit.
+    pub refused: bool,
+}
+
+impl Lines {
+    /// The only one.
+    pub fn sole(&self) -> Option<&[Move]> {
+        match self.found.as_slice() {
+            [line] if self.complete => Some(line),
+            _ => None,
+        }
+    }
+
+    /// Whether the board is explained, be it in several ways.
+    pub fn explain(&self) -> bool {
+        self.found.len() > 1 || self.sole().is_some()
+    }
+}
+
+/// Lines of exactly `depth` plies that lead to what the board shows, and that `fits` lets pass. Each ply changes a square that differs
+/// now: a man that went out and came back while nobody looked would explain almost anything, also a move that is against the Laws.
 pub fn lines_to(
     position: &Position,
     picture: &Picture,
     mask: Bitboard,
     depth: usize,
-    limit: usize,
-) -> Vec<Vec<Move>> {
-    let mut found = Vec::new();
-    let mut line = Vec::with_capacity(depth);
-    let mut budget = 20_000;
-    if !men_allow(position, picture, mask, depth) {
-        return found;
-    }
-    let differing = picture.differing(position.board()) & !mask;
-    search(
-        position,
+    fits: impl Fn(&[Move]) -> bool,
+) -> Lines {
+    let mut search = Search {
         picture,
         mask,
-        differing,
-        depth,
-        limit,
-        &mut budget,
-        &mut line,
-        &mut found,
-    );
-    found
+        to_explain: picture.differing(position.board()) & !mask,
+        fits,
+        budget: BUDGET,
+        line: Vec::with_capacity(depth),
+        lines: Lines {
+            found: Vec::new(),
+            complete: true,
+            refused: false,
+        },
+    };
+    if men_allow(position, picture, mask, depth) {
+        search.go_on(position, depth);
+    }
+    search.lines
+}
+
+/// More readings than this are as good as any number.
+const MANY: usize = 16;
+
+/// How many positions are looked at; four plies that change few squares need some thousands.
+const BUDGET: usize = 20_000;
+
+struct Search<'a, F> {
+    picture: &'a Picture,
+    mask: Bitboard,
+    to_explain: Bitboard,
+    fits: F,
+    budget: usize,
+    line: Vec<Move>,
+    lines: Lines,
+}
+
+impl<F: Fn(&[Move]) -> bool> Search<'_, F> {
+    fn go_on(&mut self, position: &Position, depth: usize) {
+        if self.lines.found.len() >= MANY || self.budget == 0 {
+            self.lines.complete = false;
+            return;
+        }
+        self.budget -= 1;
+        let differing = self.picture.differing(position.board());
+        if depth == 1 {
+            for m in moves_to(position, self.picture, differing, self.mask) {
+                if (position.effects(m).squares() & self.to_explain).is_empty() {
+                    continue;
+                }
+                self.line.push(m);
+                match (self.fits)(&self.line) {
+                    true => self.lines.found.push(self.line.clone()),
+                    false => self.lines.refused = true,
+                }
+                self.line.pop();
+            }
+            return;
+        }
+        // A ply mends four squares at most, and two unless it is a castling or en passant.
+        let open = differing & !self.mask;
+        if open.count() > 2 * depth + 4 {
+            return;
+        }
+        for m in position.moves() {
+            let squares = position.effects(m).squares();
+            if (squares & self.mask).any() {
+                continue;
+            }
+            let mends = (squares & open).any();
+            if (squares & self.to_explain).is_empty() || (!mends && depth <= 2) {
+                continue;
+            }
+            self.line.push(m);
+            self.go_on(&position.play_playable(m), depth - 1);
+            self.line.pop();
+        }
+    }
 }
 
 /// Whether the men on the board can be what so many plies leave: none came out of nothing, and no side lost more men than the other
@@ -107,18 +189,7 @@ fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usiz
     let board = position.board();
     Color::ALL.into_iter().all(|color| {
         let had = board.by_color(color).count();
-        let shown = Square::ALL
-            .into_iter()
-            .filter(
-                |square| match picture.at(*square).filter(|_| !mask.contains(*square)) {
-                    Some(Contents::Piece(piece)) => piece.color == color,
-                    Some(Contents::Side(side)) => side == color,
-                    // What cannot be told apart, was not read or is set aside counts as it should be.
-                    Some(Contents::Occupied) | None => board.color_at(*square) == Some(color),
-                    _ => false,
-                },
-            )
-            .count();
+        let shown = shown_of(color, position, picture, mask);
         // The side to move makes the odd plies.
         let plies_of_other = if color == position.turn() {
             depth / 2
@@ -127,64 +198,6 @@ fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usiz
         };
         shown <= had && had - shown <= plies_of_other
     })
-}
-
-#[allow(clippy::too_many_arguments)]
-fn search(
-    position: &Position,
-    picture: &Picture,
-    mask: Bitboard,
-    to_explain: Bitboard,
-    depth: usize,
-    limit: usize,
-    budget: &mut usize,
-    line: &mut Vec<Move>,
-    found: &mut Vec<Vec<Move>>,
-) {
-    let differing = picture.differing(position.board());
-    if found.len() >= limit || *budget == 0 {
-        return;
-    }
-    *budget -= 1;
-    if depth == 1 {
-        for m in moves_to(position, picture, differing, mask) {
-            if (position.effects(m).squares() & to_explain).is_empty() {
-                continue;
-            }
-            line.push(m);
-            found.push(line.clone());
-            line.pop();
-        }
-        return;
-    }
-    // A ply mends four squares at most, and two unless it is a castling or en passant.
-    let open = differing & !mask;
-    if open.count() > 2 * depth + 4 {
-        return;
-    }
-    for m in position.moves() {
-        let squares = position.effects(m).squares();
-        if (squares & mask).any() {
-            continue;
-        }
-        let mends = (squares & open).any();
-        if (squares & to_explain).is_empty() || (!mends && depth <= 2) {
-            continue;
-        }
-        line.push(m);
-        search(
-            &position.play_playable(m),
-            picture,
-            mask,
-            to_explain,
-            depth - 1,
-            limit,
-            budget,
-            line,
-            found,
-        );
-        line.pop();
-    }
 }
 
 /// Whether the board may show this on the way of some legal move: each square that the move changes shows what stood there, what
@@ -337,6 +350,31 @@ pub fn only_hands(position: &Position, picture: &Picture, open: Bitboard) -> boo
     fits(Color::White) && fits(Color::Black)
 }
 
+/// Whether the board shows more men of one side than there are.
+pub fn has_too_many(position: &Position, picture: &Picture) -> bool {
+    Color::ALL.into_iter().any(|color| {
+        shown_of(color, position, picture, Bitboard::EMPTY)
+            > position.board().by_color(color).count()
+    })
+}
+
+/// How many men of this side the board shows. What cannot be told apart, was not read or is set aside counts as it should be.
+fn shown_of(color: Color, position: &Position, picture: &Picture, mask: Bitboard) -> usize {
+    Square::ALL
+        .into_iter()
+        .filter(
+            |square| match picture.at(*square).filter(|_| !mask.contains(*square)) {
+                Some(Contents::Piece(piece)) => piece.color == color,
+                Some(Contents::Side(side)) => side == color,
+                Some(Contents::Occupied) | None => {
+                    position.board().color_at(*square) == Some(color)
+                }
+                _ => false,
+            },
+        )
+        .count()
+}
+
 /// Whether every difference is a man that has gone.
 pub fn is_only_missing(position: &Position, picture: &Picture, open: Bitboard) -> bool {
     open.into_iter()
@@ -371,10 +409,12 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        let mut lines: Vec<String> = lines_to(&position, &picture, Bitboard::EMPTY, depth, 16)
-            .into_iter()
-            .map(text)
-            .collect();
+        let mut lines: Vec<String> =
+            lines_to(&position, &picture, Bitboard::EMPTY, depth, |_| true)
+                .found
+                .into_iter()
+                .map(text)
+                .collect();
         lines.sort();
         lines
     }

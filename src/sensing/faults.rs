@@ -57,7 +57,7 @@ impl Sensing {
 
     /// Whether the placement is something that no legal play, no hand and no fault told already explains.
     pub(super) fn is_unexplained(&self, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         !self.shadow_shown() && (differing & !self.mask_of(&view, differing)).any()
     }
@@ -92,6 +92,10 @@ impl Sensing {
     /// Things that are never told, however long: men in the hands, a move on its way.
     pub(super) fn is_patient(&self, view: &View<'_>, open: Bitboard, cx: &Context<'_>) -> bool {
         let tip = view.tip();
+        // More men than there are, and a dump agrees: one that is on its way does not stand where it came from.
+        if self.grace_passed && self.dump_seen && explain::has_too_many(tip, &self.picture) {
+            return false;
+        }
         if explain::only_hands(tip, &self.picture, open)
             || explain::is_in_progress(tip, &self.picture, open)
         {
@@ -116,7 +120,7 @@ impl Sensing {
         {
             return None;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let forgotten = self.forgotten(&view);
         if forgotten.any() && forgotten.count() <= CLEARED {
@@ -157,12 +161,9 @@ impl Sensing {
             .collect();
         // Deeds of both sides on squares that have nothing to do with each other are faults of their own.
         if made.is_empty()
-            && let Some(part) = self.part_of_one_side(tip, open)
+            && let Some(fault) = self.deed_of_one_side(tip, open)
         {
-            let fault = self.classify(tip, part);
-            if fault.side.is_some() {
-                return Some((None, fault));
-            }
+            return Some((None, fault));
         }
         let (seen, position, open) = match made.as_slice() {
             [(m, rest)] if rest.any() => {
@@ -231,41 +232,31 @@ impl Sensing {
         })
     }
 
+    /// What these squares show, in the words of the Laws where it is one player's deed.
     pub(super) fn classify(&self, position: &Position, open: Bitboard) -> Fault {
-        let attempt = Attempt::read(position, open, |square| self.picture.piece(square));
-        let mut fault = Fault {
-            id: 0,
-            kind: FaultKind::Displaced,
-            squares: open,
-            over: Bitboard::EMPTY,
-            side: None,
-            reason: None,
-            uci: None,
-            level: Level::Noted,
-            since: self.last_change,
-            shadow: Vec::new(),
-            ply: None,
-            answered: false,
+        let mut fault = Fault::new(FaultKind::Displaced, open, self.last_change);
+        let own_turn = |attempt: &Attempt| attempt.color() == position.turn();
+        let attempt = Attempt::read(position, open, |square| self.picture.piece(square))
+            // A legal move is no fault, whatever else stands on the board.
+            .filter(|attempt| !own_turn(attempt) || !is_playable_on_turn(position, *attempt));
+        let Some(attempt) = attempt else {
+            return fault;
         };
-        if let Some(attempt) = attempt {
-            let own_turn = attempt.color() == position.turn();
-            fault.side = Some(attempt.color());
-            fault.reason = Some(attempt.reason(position));
-            fault.uci = attempt.uci(position);
-            fault.kind = match attempt {
-                Attempt::Swapped { .. } => FaultKind::Displaced,
-                _ if attempt.takes_own_man(position) => FaultKind::Displaced,
-                _ if own_turn => FaultKind::IllegalMove,
-                attempt if is_playable_on_turn(position, attempt) => FaultKind::OutOfTurn,
-                // A man of the side that has not the move, where it could not go if it had: nobody moved it there.
-                _ => FaultKind::Displaced,
-            };
-            if let Some(m) = attempt
-                .as_move(position)
-                .filter(|_| fault.kind == FaultKind::IllegalMove)
-            {
-                fault.shadow = vec![Seen::new(position, m, self.last_change)];
-            }
+        fault.side = Some(attempt.color());
+        fault.reason = Some(attempt.reason(position));
+        fault.uci = attempt.uci(position);
+        fault.kind = match attempt {
+            Attempt::Swapped { .. } => FaultKind::Displaced,
+            _ if attempt.takes_own_man(position) => FaultKind::Displaced,
+            _ if own_turn(&attempt) => FaultKind::IllegalMove,
+            _ if is_playable_on_turn(position, attempt) => FaultKind::OutOfTurn,
+            // A man of the side that has not the move, where it could not go if it had: nobody moved it there.
+            _ => FaultKind::Displaced,
+        };
+        if fault.kind == FaultKind::IllegalMove
+            && let Some(m) = attempt.as_move(position)
+        {
+            fault.shadow = vec![Seen::new(position, m, self.last_change)];
         }
         fault
     }
@@ -291,14 +282,14 @@ impl Sensing {
         }
         let missing = self.own_men_missing(side, his_turn, cx);
         if self.faults.len() == told && missing.any() {
-            let view = View::new(cx.line, self.tentative.as_ref());
+            let view = self.view(cx);
             let mut fault = self.classify(view.tip(), missing);
             fault.level = Level::Told;
             self.raise(fault);
             self.unspent = Some(side);
         } else if self.faults.len() == told && his_turn {
             // Nothing was played, and something stands where nothing should: the press leaves it no more time.
-            let view = View::new(cx.line, self.tentative.as_ref());
+            let view = self.view(cx);
             let tip = view.tip();
             let open = self.picture.differing(tip.board()) & !self.mask(&view);
             if open.any()
@@ -319,7 +310,7 @@ impl Sensing {
         his_turn: bool,
         cx: &Context<'_>,
     ) -> Bitboard {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.faulty();
         if !explain::is_only_missing(tip, &self.picture, open) {
@@ -342,15 +333,22 @@ impl Sensing {
         own & !victims
     }
 
-    /// The squares of one side's deed, where the other side's stands on others.
-    pub(super) fn part_of_one_side(&self, position: &Position, open: Bitboard) -> Option<Bitboard> {
+    /// The deed of one side, where the other side's stands on other squares.
+    fn deed_of_one_side(&self, position: &Position, open: Bitboard) -> Option<Fault> {
         let concerns = |color: Color| -> Bitboard {
             open.into_iter()
                 .filter(|square| self.concerns(*square, color, position))
                 .collect()
         };
-        let (white, black) = (concerns(Color::White), concerns(Color::Black));
-        (white.any() && black.any() && (white & black).is_empty()).then_some(white)
+        let sides = [position.turn(), !position.turn()].map(concerns);
+        let [ours, theirs] = sides;
+        if ours.is_empty() || theirs.is_empty() || (ours & theirs).any() {
+            return None;
+        }
+        sides
+            .into_iter()
+            .map(|part| self.classify(position, part))
+            .find(|fault| fault.side.is_some())
     }
 
     /// Raises what is not explained, at this level; nothing if all is explained.
@@ -368,7 +366,7 @@ impl Sensing {
             && pressed.is_some_and(|side| fault.side != Some(side));
         let level = if others { Level::Noted } else { level };
         // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
-        let turn = View::new(cx.line, self.tentative.as_ref()).tip().turn();
+        let turn = self.view(cx).tip().turn();
         let over = self.faults.iter_mut().find(|known| {
             known.side == Some(turn) && known.reason.is_some() && known.level >= Level::Told
         });
@@ -381,7 +379,7 @@ impl Sensing {
             return;
         }
         if let Some(seen) = seen {
-            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            let keep = self.view(cx).len();
             self.flush();
             self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
         }
@@ -402,10 +400,7 @@ impl Sensing {
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
     pub(super) fn raise_levels(&mut self, level: Level, side: Color) {
         for fault in &mut self.faults {
-            // Who moved out of turn does not press: his opponent's press shows that play goes on over it.
-            let concerns = fault.side.is_none_or(|of| of == side)
-                || matches!(fault.kind, FaultKind::Displaced | FaultKind::OutOfTurn);
-            if !concerns {
+            if !fault.is_made_loud_by(side) {
                 continue;
             }
             let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
@@ -463,7 +458,7 @@ impl Sensing {
         if self.faults.is_empty() {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         let (over, open): (Vec<Fault>, Vec<Fault>) = self
             .faults
@@ -532,7 +527,7 @@ impl Sensing {
         if !cx.has_clock || self.frozen_since.is_some() || self.waiting.is_some() {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let theirs = lifted & tip.board().by_color(!tip.turn());
         let Some(square) = theirs.first() else { return };
@@ -560,7 +555,7 @@ impl Sensing {
     }
 
     pub(super) fn is_put_back(&self, square: Square, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let man = view.tip().board().piece_at(square);
         self.picture
             .at(square)
@@ -569,19 +564,20 @@ impl Sensing {
 
     /// The opponent has begun to answer an irregular move: suspected, and told.
     pub(super) fn tell_irregular_move(&mut self, now: Millis, cx: &Context<'_>) {
-        let view = View::new(cx.line, self.tentative.as_ref());
-        let tip = view.tip().clone();
+        let turn = self.view(cx).tip().turn();
         if let Some(fault) = self
             .faults
             .iter_mut()
-            .find(|fault| fault.side == Some(tip.turn()) && fault.level == Level::Noted)
+            .find(|fault| fault.side == Some(turn) && fault.level == Level::Noted)
         {
             fault.level = Level::Told;
             let fault = fault.clone();
             self.observations.push_back(Observation::Fault(fault));
             return;
         }
-        let theirs = tip.board().by_color(!tip.turn());
+        let view = self.view(cx);
+        let tip = view.tip();
+        let theirs = tip.board().by_color(!turn);
         let in_hand: Bitboard = theirs
             .into_iter()
             .filter(|square| self.picture.is_empty(*square))
@@ -592,7 +588,7 @@ impl Sensing {
         if lifted.count() != 1 {
             return;
         }
-        let mut fault = self.classify(&tip, open & !lifted);
+        let mut fault = self.classify(tip, open & !lifted);
         if fault.kind == FaultKind::IllegalMove {
             fault.level = Level::Told;
             fault.since = now;
@@ -609,18 +605,10 @@ pub(super) fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Mill
         _ => FaultKind::PromotionUnfinished,
     };
     Fault {
-        id: 0,
-        kind,
-        squares: left,
-        over: Bitboard::EMPTY,
         side: Some(side),
         reason: (kind == FaultKind::PromotionUnfinished).then_some(IllegalReason::PawnOnLastRank),
-        uci: None,
         level: Level::Told,
-        since,
-        shadow: Vec::new(),
-        ply: None,
-        answered: false,
+        ..Fault::new(kind, left, since)
     }
 }
 

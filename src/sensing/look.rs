@@ -12,16 +12,41 @@ impl Sensing {
         if self.waiting.is_some() && !self.end_of_waiting(cx) {
             return;
         }
-        if self.match_near(now, cx) {
+        let resumed = std::mem::take(&mut self.resumed);
+        if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
+        } else if let Some(tentative) = self.tentative.take() {
+            // What was never told need not have been: a captured man that is dragged along may stand where its own side could have moved.
+            if self.match_near(now, cx) {
+                self.away = None;
+            } else {
+                self.tentative = Some(tentative);
+            }
         }
         self.close_restored(cx);
         self.tell_sync();
     }
 
+    /// The clock runs again: a position of the game so far is a takeback, however many plies would lead there by playing on.
+    fn match_earlier(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let n = cx.line.len();
+        if self.picture.agrees_with(cx.line.tip().board()) {
+            return false;
+        }
+        let deepest = deepest_takeback(cx.line, n);
+        let earlier = (deepest..n)
+            .rev()
+            .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
+        if let Some(keep) = earlier {
+            self.tentative = None;
+            self.retracted_to(keep, now, cx);
+        }
+        earlier.is_some()
+    }
+
     /// Looks among the positions next to where the game stands: the same, one move on, the last move otherwise or not at all.
     pub(super) fn match_near(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         if differing.is_empty() {
             self.arrived_again(now);
@@ -34,14 +59,14 @@ impl Sensing {
         }
         let masks = if mask.is_empty() { 1 } else { 2 };
         for mask in [none, mask].into_iter().take(masks) {
-            let view = View::new(cx.line, self.tentative.as_ref());
+            let view = self.view(cx);
             let tip = view.tip();
             if (differing & !mask).is_empty() {
                 self.arrived_again(now);
                 return true;
             }
             let found = explain::moves_to(tip, &self.picture, differing, mask);
-            if let Some(m) = self.sole(&found) {
+            if let Some(m) = sole(&found) {
                 if !self.may_play(tip, m) {
                     return false;
                 }
@@ -72,7 +97,7 @@ impl Sensing {
                     return false;
                 }
                 let found = explain::moves_to(before, &self.picture, differing, none);
-                if let Some(m) = self.sole(&found)
+                if let Some(m) = sole(&found)
                     && self.may_play(before, m)
                     && (m.is_castle() || self.may_move_on(tip))
                 {
@@ -107,22 +132,18 @@ impl Sensing {
         if open.count() < 3 || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
             return None;
         }
-        let mut found = explain::lines_to(tip, &self.picture, mask, 2, 2);
-        found.retain(|line| self.order(tip, line) != Order::Against);
-        let [line] = found.as_slice() else {
-            return None;
-        };
-        // The man that moved last may have gone on before the reply: fewer plies explain the board then.
-        let n = view.len();
-        let goes_on = view
-            .last()
-            .filter(|last| line.get(1).is_some_and(|m| m.from() == Some(last.to())));
-        if goes_on.is_some_and(|last| {
-            explain::lines_to(view.position(n - 1), &self.picture, mask, 2, 16)
-                .iter()
-                .any(|line| is_continued(last, line[0]))
-        }) {
-            return None;
+        let in_order = |line: &[Move]| self.order(tip, line) != Order::Against;
+        let lines = explain::lines_to(tip, &self.picture, mask, 2, in_order);
+        let line = lines.sole()?;
+        // The man that moved last may have gone on before the reply, if fewer plies explain the board then.
+        let last = view.last().filter(|last| line[1].from() == Some(last.to()));
+        if let Some(last) = last {
+            let goes_on = |line: &[Move]| is_continued(last, line[0]);
+            let before = view.position(view.len() - 1);
+            let fewer = explain::lines_to(before, &self.picture, mask, 2, goes_on);
+            if !fewer.found.is_empty() {
+                return None;
+            }
         }
         Some(self.seen(tip, line, now))
     }
@@ -219,8 +240,8 @@ impl Sensing {
         }
         if let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) {
             let from = cx.line.position(keep);
-            let found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, 2, 2);
-            if let [line] = found.as_slice() {
+            let lines = explain::lines_to(from, &self.picture, Bitboard::EMPTY, 2, |_| true);
+            if let Some(line) = lines.sole() {
                 let moves = self.seen(from, line, now);
                 self.away = None;
                 self.tentative = None;
@@ -267,9 +288,7 @@ impl Sensing {
         let before = if moves.len() > 1 {
             moves[moves.len() - 2].after.clone()
         } else {
-            View::new(cx.line, self.tentative.as_ref())
-                .position(keep)
-                .clone()
+            self.view(cx).position(keep).clone()
         };
         let hold = self.hold(&before, last.mv, cx).max(self.rest(keep, cx));
         let same_man = cx.line.plies.get(keep).is_some_and(|ply| {
@@ -296,14 +315,6 @@ impl Sensing {
             shown: true,
             why,
         });
-    }
-
-    /// The only move that explains the board. Among several that look alike a poorer sensor decides nothing.
-    pub(super) fn sole(&self, found: &[Move]) -> Option<Move> {
-        match found {
-            [m] => Some(*m),
-            _ => None,
-        }
     }
 
     /// While the record is frozen only a move whose man was lifted before the stop may finish.
@@ -436,6 +447,19 @@ impl Sensing {
             });
         }
     }
+}
+
+/// The only move that explains the board. Among several that look alike a poorer sensor decides nothing.
+pub(super) fn sole(found: &[Move]) -> Option<Move> {
+    match found {
+        [m] => Some(*m),
+        _ => None,
+    }
+}
+
+/// How far back a takeback can go: an array, from further away than two plies, is the next game's.
+pub(super) fn deepest_takeback(line: &Line, plies: usize) -> usize {
+    usize::from(plies > 2 && line.start.is_array())
 }
 
 /// Whether `later` is the same man going on, or castling begun with the rook or the king.

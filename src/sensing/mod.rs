@@ -26,7 +26,7 @@ mod trail;
 mod view;
 
 pub use crate::game::Seen;
-use trail::{Order, Trail};
+use trail::{Journey, Order, Trail};
 use view::View;
 
 /// How long things must last (defaults; milliseconds).
@@ -203,6 +203,33 @@ pub enum FaultEnd {
     Ended,
 }
 
+impl Fault {
+    /// Something on these squares that has begun now, and is nobody's deed yet.
+    fn new(kind: FaultKind, squares: Bitboard, since: Millis) -> Fault {
+        Fault {
+            id: 0,
+            kind,
+            squares,
+            over: Bitboard::EMPTY,
+            side: None,
+            reason: None,
+            uci: None,
+            level: Level::Noted,
+            since,
+            shadow: Vec::new(),
+            ply: None,
+            answered: false,
+        }
+    }
+
+    /// Whether a press of this side shows that play goes on over it: the presser's own deed, or one that nobody's clock would end.
+    /// Who moved out of turn does not press; his opponent does.
+    fn is_made_loud_by(&self, side: Color) -> bool {
+        self.side.is_none_or(|of| of == side)
+            || matches!(self.kind, FaultKind::Displaced | FaultKind::OutOfTurn)
+    }
+}
+
 /// How loud a fault is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -227,6 +254,8 @@ pub struct Sensing {
     /// The search that waits for quiet has been made for this placement.
     searched: bool,
     dump_asked: bool,
+    /// A dump has agreed with what is seen, since that last changed.
+    dump_seen: bool,
     grace_passed: bool,
     tentative: Option<Tentative>,
     faults: Vec<Fault>,
@@ -244,7 +273,8 @@ pub struct Sensing {
     /// The number of the first change after that command.
     waiting_since: u64,
     frozen_since: Option<Millis>,
-    resumed_at: Millis,
+    /// The clock has begun to run again, and the placement was not matched since.
+    resumed: bool,
     sign: Option<(Millis, GameResult)>,
     sign_told: bool,
     lift_over_fault: Option<(Millis, Square)>,
@@ -289,6 +319,7 @@ impl Sensing {
             last_change: 0,
             searched: true,
             dump_asked: false,
+            dump_seen: false,
             grace_passed: false,
             tentative: None,
             faults: Vec::new(),
@@ -300,7 +331,7 @@ impl Sensing {
             waiting: None,
             waiting_since: 0,
             frozen_since: None,
-            resumed_at: 0,
+            resumed: false,
             sign: None,
             sign_told: false,
             lift_over_fault: None,
@@ -341,6 +372,7 @@ impl Sensing {
         self.last_change = now;
         self.searched = false;
         self.dump_asked = false;
+        self.dump_seen = false;
         self.grace_passed = false;
         if changed.into_iter().any(|square| CENTRE.contains(&square)) {
             self.watch_kings(now);
@@ -356,8 +388,14 @@ impl Sensing {
         }
     }
 
+    /// The board tells of a change that leaves a square as it was read before: something was there, or gone, and nobody heard of it.
+    pub fn handle_repeated(&mut self, now: Millis, square: Square) {
+        self.trail.touch(now, square);
+    }
+
     /// A dump came that was waited for; its changes, if any, were handed in before.
     pub fn handle_dump(&mut self, now: Millis, cx: &Context<'_>) {
+        self.dump_seen = true;
         if let Some(press) = self.presses.front_mut()
             && press.dump_asked
         {
@@ -367,10 +405,10 @@ impl Sensing {
     }
 
     /// Whether a dump would settle something, even one that changes nothing.
-    pub fn awaits_dump(&self) -> bool {
-        self.presses
-            .front()
-            .is_some_and(|press| press.dump_asked && !press.dump_seen)
+    pub fn awaits_dump(&self, cx: &Context<'_>) -> bool {
+        let press = self.presses.front();
+        press.is_some_and(|press| press.dump_asked && !press.dump_seen)
+            || (!self.dump_seen && cx.following && self.is_unexplained(cx))
     }
 
     /// This side pressed the clock.
@@ -380,10 +418,16 @@ impl Sensing {
         }
         self.unspent = None;
         // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let recorded = |ply: usize| cx.line.plies.get(ply - 1).filter(|_| ply <= view.keep);
-        if n >= 2
+        let in_place = self
+            .picture
+            .differing(view.tip().board())
+            .into_iter()
+            .all(|square| !self.concerns(square, side, view.tip()));
+        if in_place
+            && n >= 2
             && view.position(n - 1).turn() != side
             && recorded(n - 1).is_some_and(|ply| !ply.pressed)
             && recorded(n).is_none_or(|ply| !ply.pressed)
@@ -395,11 +439,6 @@ impl Sensing {
             return;
         }
         // His move stands and is told: this completes it, whatever is seen before the press is judged.
-        let in_place = self
-            .picture
-            .differing(view.tip().board())
-            .into_iter()
-            .all(|square| !self.concerns(square, side, view.tip()));
         let spent = in_place
             && n >= 1
             && view.position(n - 1).turn() == side
@@ -431,24 +470,18 @@ impl Sensing {
     }
 
     /// The clock runs: the placement is matched once.
-    pub fn handle_clock_running(&mut self, now: Millis, cx: &Context<'_>) {
+    pub fn handle_clock_running(&mut self, cx: &Context<'_>) {
         if self.frozen_since.take().is_some() && cx.following {
             self.searched = false;
             self.look_due = true;
-            self.resumed_at = now;
+            self.resumed = true;
         }
     }
 
     /// The record was changed by a command or a new game: sensing stands on it from here on. With `wait` the board may differ from
     /// the record, and is left alone until it agrees or a move is made by hand.
     pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
-        self.tentative = None;
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.look_due = false;
-        self.lift_over_fault = None;
-        self.close_faults(FaultEnd::Superseded);
+        self.forget_play(FaultEnd::Superseded);
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
         self.waiting_since = self.trail.looks();
@@ -463,16 +496,9 @@ impl Sensing {
 
     /// A new game begins on this board: nothing of the last one counts.
     pub fn restart(&mut self, picture: Picture, now: Millis) {
-        self.close_faults(FaultEnd::Ended);
+        self.forget_play(FaultEnd::Ended);
         self.picture = picture;
-        self.tentative = None;
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.look_due = false;
-        self.waiting = None;
         self.frozen_since = None;
-        self.lift_over_fault = None;
         self.sign_told = false;
         // It has stood still once it has stood still in this game.
         self.last_change = now;
@@ -489,19 +515,25 @@ impl Sensing {
 
     /// The game has ended: only the result sign is looked for.
     pub fn finish(&mut self) {
-        self.tentative = None;
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.look_due = false;
-        self.waiting = None;
-        self.lift_over_fault = None;
-        self.close_faults(FaultEnd::Ended);
+        self.forget_play(FaultEnd::Ended);
         if !self.in_sync {
             self.in_sync = true;
             self.observations
                 .push_back(Observation::Sync { in_sync: true });
         }
+    }
+
+    /// What was seen of a record that is another one now, and was not told, counts no more.
+    fn forget_play(&mut self, why: FaultEnd) {
+        self.tentative = None;
+        self.presses.clear();
+        self.unspent = None;
+        self.away = None;
+        self.look_due = false;
+        self.resumed = false;
+        self.waiting = None;
+        self.lift_over_fault = None;
+        self.close_faults(why);
     }
 
     /// Fires what is due at `now`, which is the earliest deadline; tells the name of the timer.
@@ -523,7 +555,7 @@ impl Sensing {
         if !self.searched && now >= self.quiet_at() {
             self.searched = true;
             if cx.following {
-                self.search(now, cx);
+                self.search(now, None, cx);
                 self.tell_sync();
             }
             self.observations.push_back(Observation::Stable);

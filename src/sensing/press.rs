@@ -43,12 +43,12 @@ impl Sensing {
             return;
         }
         let told = self.observations.len();
-        if !self.searched && (press.dump_seen || now >= self.quiet_at()) {
-            self.search(now, cx);
+        if press.dump_seen || now >= self.quiet_at() {
+            self.search(now, Some(press.side), cx);
         }
         let side = press.side;
         let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let his_is_pending = !view.moves.is_empty() && mover(&view, view.len()) == Some(side);
         if self.observations.len() == told && his_is_pending {
             self.flush();
@@ -57,7 +57,7 @@ impl Sensing {
             self.presses.push_front(press);
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         // His last move: the last of all, or answered already without the press.
         let his = if mover(&view, n) == Some(side) {
@@ -123,9 +123,7 @@ impl Sensing {
             return;
         }
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
-        let his_turn = !press.spent
-            && !completed
-            && View::new(cx.line, self.tentative.as_ref()).tip().turn() == side;
+        let his_turn = !press.spent && !completed && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {
             if !self.has_second_look(now, press, cx) {
                 return;
@@ -142,10 +140,10 @@ impl Sensing {
 
     /// Whether something stands that this press would make loud.
     pub(super) fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
-        self.faults.iter().any(|fault| {
-            fault.level < Level::Told
-                && (fault.side.is_none_or(|of| of == side) || fault.kind == FaultKind::OutOfTurn)
-        }) || self.new_fault(cx).is_some()
+        self.faults
+            .iter()
+            .any(|fault| fault.level < Level::Told && fault.is_made_loud_by(side))
+            || self.new_fault(cx).is_some()
             || self.own_men_missing(side, his_turn, cx).any()
             || (his_turn && self.is_unexplained(cx))
     }
@@ -191,7 +189,7 @@ impl Sensing {
         let mut fault = unfinished_fault(m, left, side, now);
         if fault.kind != FaultKind::PromotionUnfinished {
             // What he played is plain; what is left to do is set aside.
-            let keep = View::new(cx.line, self.tentative.as_ref()).len();
+            let keep = self.view(cx).len();
             self.flush();
             self.tell_moves(
                 keep,

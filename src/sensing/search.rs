@@ -1,13 +1,15 @@
 //! Looks further afield, once the placement is quiet: older positions, several plies at once, moves that were answered before they
 //! were finished.
 
+use super::explain::Lines;
 use super::faults::unfinished_fault;
-use super::look::{capture_square, is_continued};
+use super::look::{capture_square, deepest_takeback, is_continued, sole};
 use super::*;
 
 impl Sensing {
     /// Looks further afield, once the placement is quiet: older positions, several plies at once.
-    pub(super) fn search(&mut self, now: Millis, cx: &Context<'_>) {
+    /// A press that is being judged ends the presser's move, whatever the opponent has in his hand.
+    pub(super) fn search(&mut self, now: Millis, pressed: Option<Color>, cx: &Context<'_>) {
         if self.waiting.is_some()
             || self.frozen_since.is_some()
             || self.sign.is_some()
@@ -18,7 +20,7 @@ impl Sensing {
         if self.heal(now, cx) || !self.is_unexplained(cx) {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let differing = self.picture.differing(tip.board());
         let differing = differing & !self.mask_of(&view, differing);
@@ -29,7 +31,7 @@ impl Sensing {
         if older.is_none() && self.look_further_back(now, cx) {
             return;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         if let Some((keep, moves)) = older {
             self.tentative = Some(Tentative {
@@ -50,7 +52,7 @@ impl Sensing {
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
-        if let Some(moves) = self.beside_hands(&view, 1, now) {
+        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
             self.arrived_by(moves, now, cx);
             return;
         }
@@ -63,48 +65,71 @@ impl Sensing {
             if self.read_several(depth, now, cx) {
                 return;
             }
-            let view = View::new(cx.line, self.tentative.as_ref());
-            if let Some(moves) = self.beside_hands(&view, depth, now).filter(|_| depth == 2) {
-                self.arrived_by(moves, now, cx);
-                return;
+            if depth == 2 {
+                let view = self.view(cx);
+                if let Some(moves) = self.beside_hands(&view, depth, pressed, now) {
+                    self.arrived_by(moves, now, cx);
+                    return;
+                }
             }
+        }
+        if deepest > 0 && self.read_in_any_order(now, cx) {
+            return;
         }
         self.search_answered(now, cx);
     }
 
     /// Several plies at once that explain the board, from where the game stands or with its last ply read otherwise.
     fn read_several(&mut self, depth: usize, now: Millis, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let mask = self.mask(&view);
         let tip = view.tip();
         let since = view.seen_at(n);
-        let mut onward = explain::lines_to(tip, &self.picture, mask, depth, 16);
-        let any = !onward.is_empty();
-        onward.retain(|line| self.may_have_passed(tip, line, since));
-        onward.retain(|line| self.order(tip, line) != Order::Against);
+        let onward = explain::lines_to(tip, &self.picture, mask, depth, |line| {
+            self.fits(tip, line, since)
+        });
         // What was completed stands, unless the order in which the men arrived speaks against all that could follow it.
-        let reread = n > 0 && (!self.is_completed(n, cx) || (any && onward.is_empty()));
-        if reread {
+        let contradicted = onward.refused && onward.found.is_empty();
+        if n > 0 && (!self.is_completed(n, cx) || contradicted) {
             let before = view.position(n - 1);
             let since = view.seen_at(n - 1);
-            let mut found = explain::lines_to(before, &self.picture, mask, depth, 2);
-            found.retain(|line| {
-                self.may_have_passed(before, line, since)
-                    && self.order(before, line) != Order::Against
+            let lines = explain::lines_to(before, &self.picture, mask, depth, |line| {
+                self.fits(before, line, since)
             });
-            if let [line] = found.as_slice() {
+            if let Some(line) = lines.sole() {
                 let moves = self.seen(before, line, now);
                 self.otherwise(n - 1, moves, now, cx);
                 return true;
             }
         }
-        if onward.is_empty() {
+        if !onward.explain() {
             return false;
         }
         let tip = tip.clone();
         self.jumped(&tip, n, onward, now);
         true
+    }
+
+    /// A move and its reply that was made before it: whatever the hands did on the way, the board shows both.
+    fn read_in_any_order(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let (n, tip) = (view.len(), view.tip());
+        let since = view.seen_at(n);
+        let lines = explain::lines_to(tip, &self.picture, self.mask(&view), 2, |line| {
+            self.may_have_passed(tip, line, since)
+        });
+        let Some(line) = lines.sole() else {
+            return false;
+        };
+        let moves = self.seen(tip, line, now);
+        self.arrived_by(moves, now, cx);
+        true
+    }
+
+    /// Whether what was seen of the squares allows this line.
+    fn fits(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+        self.may_have_passed(from, line, since) && self.order(from, line) != Order::Against
     }
 
     /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
@@ -162,10 +187,7 @@ impl Sensing {
         let Some(exchanged) = exchanged else {
             return false;
         };
-        let mut moves = vec![Seen {
-            at: ply.seen_at,
-            ..Seen::new(before, exchanged, ply.seen_at)
-        }];
+        let mut moves = vec![Seen::new(before, exchanged, ply.seen_at)];
         for later in &cx.line.plies[index + 1..] {
             let from = moves[moves.len() - 1].after.clone();
             if !from.is_playable(later.mv) {
@@ -186,7 +208,7 @@ impl Sensing {
 
     /// Looks for a move that was answered before it was finished, or though it is none.
     pub(super) fn search_answered(&mut self, now: Millis, cx: &Context<'_>) {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let tip = view.tip();
         let keep = view.len();
         if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
@@ -268,7 +290,7 @@ impl Sensing {
         if self.faults.is_empty() {
             return false;
         }
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let tip = view.tip();
         let differing = self.picture.differing(tip.board());
@@ -281,17 +303,17 @@ impl Sensing {
 
     /// The same where one more ply would explain the board: it was no ply if fewer explain it too.
     pub(super) fn heal_with_fewer(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = View::new(cx.line, self.tentative.as_ref());
+        let view = self.view(cx);
         let n = view.len();
         let healed = (n.saturating_sub(1)..=n).find_map(|plies| self.healed(plies, &view));
         self.read_anew(healed, now)
     }
 
     fn read_anew(&mut self, healed: Option<Healed>, now: Millis) -> bool {
-        let Some((keep, from, found)) = healed else {
+        let Some((keep, from, lines)) = healed else {
             return false;
         };
-        self.jumped(&from, keep, found, now);
+        self.jumped(&from, keep, lines, now);
         // The record has to be brought up to date before it can be seen that nothing is wrong any more.
         self.look_due = true;
         true
@@ -307,13 +329,23 @@ impl Sensing {
             .filter(|keep| (2..=MISSED).contains(&(plies - keep)) || *keep < n)
             .find_map(|keep| {
                 let from = view.position(keep);
-                let recorded: Vec<Move> = (keep..n).filter_map(|ply| view.mv(ply)).collect();
+                let recorded: Vec<Recorded> = (keep..n)
+                    .filter_map(|index| {
+                        let mv = view.mv(index)?;
+                        // He may have gone on if he had left where he stopped before the answer came.
+                        let answered = (index + 1 < n).then(|| view.seen_at(index + 2));
+                        let may_go_on = self.picture.is_empty(mv.to())
+                            && answered.is_none_or(|at| self.trail.at(mv.to()) <= at);
+                        Some(Recorded { mv, may_go_on })
+                    })
+                    .collect();
+                let since = view.seen_at(keep);
                 let depth = plies - keep;
-                let mut found = explain::lines_to(from, &self.picture, Bitboard::EMPTY, depth, 16);
-                found.retain(|line| {
-                    self.order(from, line) != Order::Against && holds_what_was_seen(line, &recorded)
-                });
-                (!found.is_empty()).then(|| (keep, from.clone(), found))
+                let lines =
+                    explain::lines_to(from, &self.picture, Bitboard::EMPTY, depth, |line| {
+                        self.fits(from, line, since) && holds_what_was_seen(line, &recorded)
+                    });
+                lines.explain().then(|| (keep, from.clone(), lines))
             })
     }
 
@@ -323,9 +355,11 @@ impl Sensing {
         &self,
         view: &View<'_>,
         depth: usize,
+        pressed: Option<Color>,
         now: Millis,
     ) -> Option<Vec<Seen>> {
         let tip = view.tip();
+        let may_still_take = pressed != Some(tip.turn());
         let board = tip.board();
         let mask = self.mask(view);
         let open = self.picture.differing(board) & !mask;
@@ -348,17 +382,21 @@ impl Sensing {
                 if hands.is_empty() {
                     continue;
                 }
-                for line in explain::lines_to(tip, &self.picture, mask | hands, depth, 2) {
+                let lines = explain::lines_to(tip, &self.picture, mask | hands, depth, |_| true);
+                if !lines.complete {
+                    return None;
+                }
+                for line in lines.found {
                     let on_its_way = line.first().is_some_and(|m| {
                         let from = m.from();
                         let castles = matches!(m.role(), Role::King | Role::Rook)
                             && (own & (board.kings() | board.rooks())).any();
-                        castles
-                            || tip.moves().into_iter().any(|other| {
-                                other.from() == from
-                                    && theirs.contains(capture_square(other))
-                                    && other.is_capture()
-                            })
+                        let takes = |other: &Move| {
+                            other.from() == from
+                                && theirs.contains(capture_square(*other))
+                                && other.is_capture()
+                        };
+                        castles || (may_still_take && tip.moves().iter().any(takes))
                     });
                     if on_its_way {
                         continue;
@@ -383,21 +421,21 @@ impl Sensing {
         let n = view.len();
         let deepest = if cx.unstarted {
             0
-        } else if cx.has_clock && n > 2 {
-            // The start, from further away, is the next game's array and no takeback.
-            1
+        } else if cx.has_clock {
+            deepest_takeback(cx.line, n)
         } else {
             // Without a clock nobody can tell a long takeback from analysis.
             cx.line.len().saturating_sub(2).min(n)
         };
+        let set_aside = self.faulty();
         for keep in (deepest..n).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
-            if differing.is_empty() {
+            if (differing & !set_aside).is_empty() {
                 return Some((keep, Vec::new()));
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
-            if let Some(m) = self.sole(&found) {
+            if let Some(m) = sole(&found) {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
@@ -405,19 +443,14 @@ impl Sensing {
     }
 
     /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.
-    pub(super) fn jumped(
-        &mut self,
-        tip: &Position,
-        keep: usize,
-        found: Vec<Vec<Move>>,
-        now: Millis,
-    ) {
+    pub(super) fn jumped(&mut self, tip: &Position, keep: usize, lines: Lines, now: Millis) {
+        let found = lines.found;
         let told: Vec<&Vec<Move>> = found
             .iter()
             .filter(|line| self.order(tip, line) == Order::Told)
             .collect();
         let line = (*told.first().unwrap_or(&&found[0])).clone();
-        let certain = told.len() == 1 || found.len() == 1;
+        let certain = lines.complete && (told.len() == 1 || found.len() == 1);
         let moves = self.seen(tip, &line, now);
         if let Some(mut tentative) = self.tentative.take()
             && let Some(kept) = keep.checked_sub(tentative.keep)
@@ -434,20 +467,49 @@ impl Sensing {
         });
     }
 
-    /// What the squares where the men of this line arrived say of its order.
+    /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
-        let mut arrivals: Vec<Square> = Vec::with_capacity(line.len());
+        let mut taken = Bitboard::EMPTY;
         let mut turn = from.turn();
+        let mut journeys: Vec<Journey> = Vec::with_capacity(line.len());
         for m in line {
-            arrivals.push(match m {
+            let to = match m {
                 Move::Castle { king, rook } => {
                     CastlingSide::from_king_side(king < rook).king_to(turn)
                 }
                 m => m.to(),
-            });
+            };
+            journeys.push(
+                m.from()
+                    .map_or_else(Journey::default, |from| self.journey(from, to)),
+            );
             turn = !turn;
         }
-        self.trail.order(&arrivals)
+        // Where two arrived on one square only the later can be told; who went on from where he came tells nothing of the first step.
+        for (index, m) in line.iter().enumerate().rev() {
+            if taken.contains(m.to()) {
+                journeys[index] = Journey::default();
+            }
+            taken.add(m.to());
+            if let Some(from) = m.from() {
+                taken.add(from);
+            }
+        }
+        trail::order(&journeys)
+    }
+
+    /// A man that stood astray, or moved before its turn, made its move at any time since.
+    fn journey(&self, from: Square, to: Square) -> Journey {
+        let mut journey = self.trail.journey(from, to);
+        let deed = self.faults.iter().find(|fault| {
+            fault.squares.contains(from)
+                && matches!(fault.kind, FaultKind::IllegalMove | FaultKind::OutOfTurn)
+        });
+        if let Some(fault) = deed {
+            journey.begun = journey.begun.map(|begun| begun.min(fault.since));
+            journey.ended = None;
+        }
+        journey
     }
 
     pub(super) fn seen(&self, from: &Position, line: &[Move], now: Millis) -> Vec<Seen> {
@@ -463,21 +525,27 @@ impl Sensing {
 }
 
 /// How many plies stand, and the lines of several plies from there that lead to what the board shows.
-type Healed = (usize, Position, Vec<Vec<Move>>);
+type Healed = (usize, Position, Lines);
 
 /// The most plies that are read at once.
 const MISSED: usize = 4;
 
-/// Whether a line tells of all that was recorded, in its order, but for one man that went on or stopped earlier.
-fn holds_what_was_seen(line: &[Move], recorded: &[Move]) -> bool {
+/// A ply that was read, and whether its man may have gone on from there.
+struct Recorded {
+    mv: Move,
+    may_go_on: bool,
+}
+
+/// Whether a line tells of all that was recorded, in its order, but for one man that went on.
+fn holds_what_was_seen(line: &[Move], recorded: &[Recorded]) -> bool {
     let mut seen = recorded.iter().peekable();
-    let mut continued = false;
+    let mut gone_on = false;
     for m in line {
         let Some(next) = seen.peek() else { break };
-        if *next == m {
+        if next.mv == *m {
             seen.next();
-        } else if !continued && is_continued(**next, *m) {
-            continued = true;
+        } else if !gone_on && next.may_go_on && is_continued(next.mv, *m) {
+            gone_on = true;
             seen.next();
         }
     }

@@ -24,6 +24,7 @@ struct Mark {
     /// What stood there last, and since when: a man that was lifted and put back arrived when it first came.
     man: Option<Contents>,
     first: Millis,
+    is_vacant: bool,
 }
 
 /// What the changes of the squares say of a line's order.
@@ -52,12 +53,21 @@ impl Trail {
     pub(super) fn note(&mut self, now: Millis, square: Square, contents: Contents, together: bool) {
         let mark = &mut self.squares[square.to_usize()];
         mark.at = now;
+        mark.is_vacant = contents.is_empty();
         mark.look = self.looks;
         if !contents.is_empty() && mark.man != Some(contents) {
             mark.man = Some(contents);
             mark.first = now;
         }
         self.unordered.set(square, together);
+    }
+
+    /// The square has changed and changed back.
+    pub(super) fn touch(&mut self, now: Millis, square: Square) {
+        let mark = &mut self.squares[square.to_usize()];
+        mark.at = now;
+        mark.look = self.looks;
+        self.looks += 1;
     }
 
     /// What is noted from here on belongs to the next look.
@@ -85,30 +95,48 @@ impl Trail {
         self.unordered
     }
 
-    /// Whether men can have arrived on these squares one after the other. Where two arrived on one square only the later can be told.
-    pub(super) fn order(&self, arrivals: &[Square]) -> Order {
-        let mut told = true;
-        for (index, earlier) in arrivals.iter().enumerate() {
-            let later = &arrivals[index + 1..];
-            if later.contains(earlier) || self.unordered.contains(*earlier) {
-                told = false;
-                continue;
-            }
-            let mark = self.squares[earlier.to_usize()];
-            for other in later {
-                let after = self.squares[other.to_usize()];
-                if self.unordered.contains(*other) {
-                    continue;
-                }
-                if mark.first > after.at + SCAN_MS {
-                    return Order::Against;
-                }
-                told &= mark.look < after.look;
-            }
+    /// From when to when a man can have been on its way from one square to another; none where nothing tells.
+    pub(super) fn journey(&self, from: Square, to: Square) -> Journey {
+        let (left, came) = (self.squares[from.to_usize()], self.squares[to.to_usize()]);
+        let departed = (left.is_vacant && !self.unordered.contains(from)).then_some(left.at);
+        let arrived = (!came.is_vacant && !self.unordered.contains(to)).then_some(came);
+        Journey {
+            begun: match (departed, arrived) {
+                (Some(at), Some(came)) => Some(at.min(came.first)),
+                (at, came) => at.or(came.map(|came| came.first)),
+            },
+            ended: arrived.map(|came| came.at).or(departed),
+            look: arrived.map(|came| came.look),
         }
-        match told && !arrivals.iter().any(|to| self.unordered.contains(*to)) {
-            true => Order::Told,
-            false => Order::Open,
+    }
+}
+
+/// When a man can have been on its way, as far as the squares tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Journey {
+    pub(super) begun: Option<Millis>,
+    pub(super) ended: Option<Millis>,
+    look: Option<u64>,
+}
+
+/// Whether men can have made these journeys one after the other.
+pub(super) fn order(journeys: &[Journey]) -> Order {
+    let mut told = true;
+    for (index, earlier) in journeys.iter().enumerate() {
+        for later in &journeys[index + 1..] {
+            if let (Some(begun), Some(ended)) = (earlier.begun, later.ended)
+                && begun > ended + SCAN_MS
+            {
+                return Order::Against;
+            }
+            told &= earlier
+                .look
+                .zip(later.look)
+                .is_some_and(|(earlier, later)| earlier < later);
         }
+    }
+    match told && journeys.iter().all(|journey| journey.look.is_some()) {
+        true => Order::Told,
+        false => Order::Open,
     }
 }

@@ -10,21 +10,6 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(line: &'a Line, tentative: Option<&'a Tentative>) -> View<'a> {
-        match tentative {
-            Some(tentative) => View {
-                line,
-                keep: tentative.keep,
-                moves: &tentative.moves,
-            },
-            None => View {
-                line,
-                keep: line.len(),
-                moves: &[],
-            },
-        }
-    }
-
     pub(super) fn len(&self) -> usize {
         self.keep + self.moves.len()
     }
@@ -68,6 +53,24 @@ impl<'a> View<'a> {
                 .checked_sub(1)
                 .and_then(|index| self.line.plies.get(index))
                 .map_or(0, |ply| ply.seen_at),
+        }
+    }
+}
+
+impl Sensing {
+    /// The record as it would read if all that was seen were told.
+    pub(super) fn view<'a>(&'a self, cx: &Context<'a>) -> View<'a> {
+        match &self.tentative {
+            Some(tentative) => View {
+                line: cx.line,
+                keep: tentative.keep,
+                moves: &tentative.moves,
+            },
+            None => View {
+                line: cx.line,
+                keep: cx.line.len(),
+                moves: &[],
+            },
         }
     }
 }

@@ -36,7 +36,7 @@ impl Table {
                         self.raise(Source::Clock, notice);
                         // A clock that is absent freezes nothing.
                         let (sensing, cx) = self.sensing();
-                        sensing.handle_clock_running(now, &cx);
+                        sensing.handle_clock_running(&cx);
                         if let Some(game) = &mut self.game {
                             game.clocks.stopped_at = None;
                         }
@@ -53,8 +53,11 @@ impl Table {
     /// What the clock shows goes into the record of the game.
     pub(super) fn show_clock_times(&mut self) {
         let shown = self.clock_times();
+        let Some((at, _)) = self.clock.last() else {
+            return;
+        };
         if let Some(game) = self.game.as_mut().filter(|_| self.clock.is_attached()) {
-            game.show_times(shown);
+            game.show_times(at, shown);
             self.tell_game();
         }
     }
@@ -80,7 +83,7 @@ impl Table {
         }
         self.tell_game();
         let (sensing, cx) = self.sensing();
-        sensing.handle_clock_running(now, &cx);
+        sensing.handle_clock_running(&cx);
         self.close_alert(Source::Clock, CloseReason::Restored);
     }
 

@@ -29,6 +29,8 @@ pub enum What {
         #[serde(default)]
         dump: bool,
     },
+    /// The board told of a change of this square that leaves it as it was read before.
+    Repeated(u8),
     /// A dump agreed with what was known, where that was in question.
     Dump,
     /// A clock reading that says something new.

@@ -363,6 +363,8 @@ impl Session {
                             dump: false,
                         },
                     );
+                } else {
+                    self.enter(now, What::Repeated(entry::index(square)));
                 }
             }
             Reading::Dump(squares) => {
@@ -380,7 +382,7 @@ impl Session {
                         },
                     );
                 }
-                if self.table.sensing.awaits_dump() {
+                if self.table.awaits_dump() {
                     self.enter(now, What::Dump);
                 }
             }
@@ -426,6 +428,11 @@ impl Session {
 }
 
 impl Table {
+    fn awaits_dump(&mut self) -> bool {
+        let (sensing, cx) = self.sensing();
+        sensing.awaits_dump(&cx)
+    }
+
     fn new(settings: Settings, now: Millis) -> Table {
         let mut table = Table {
             sensing: Sensing::new(settings.timing),
@@ -478,6 +485,12 @@ impl Table {
         self.run_until(entry.at);
         match &entry.what {
             What::Squares { changes, dump } => self.apply_squares(changes, Look::from_dump(*dump)),
+            What::Repeated(index) => {
+                if let Ok(square) = Square::try_from(u32::from(*index)) {
+                    let square = board::oriented(square, self.stands());
+                    self.sensing.handle_repeated(entry.at, square);
+                }
+            }
             What::Dump => {
                 let (sensing, cx) = self.sensing();
                 let now = entry.at;
