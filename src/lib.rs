@@ -26,7 +26,7 @@
 //! # What comments refer to
 //!
 //! * *Article*, or a number such as 7.5.1 or A.5.2 alone: the FIDE Laws of Chess of 2023, unless another edition is named.
-//! * *Protocol sheet 3.5*, also *protocol sheet 3.5*: the protocol of DGT's boards, as its headers `dgtbrd13.h` (version 1.03 of 1998) and of
+//! * *Protocol sheet 3.5*: the protocol of DGT's boards, as its headers `dgtbrd13.h` (version 1.03 of 1998) and of
 //!   2012 give it and boards were seen to do it. Its sections: 1 the line and its times, 2 commands of the host, 3 messages of the
 //!   board (3.1 framing, 3.2 identifiers, 3.3 squares, 3.4 men, 3.5 clock times, 3.6 clock acknowledgements), 4 the board's memory,
 //!   5 the clock, 6 the bus, 7 orientation and oddities (7.4 a link that falls silent).

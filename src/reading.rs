@@ -21,8 +21,79 @@ pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Complaint>
 
 /// Reads a text as JSON of any kind; the error says where it is none.
 pub fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| not_json(&error))
+    let unique: Unique = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+    Ok(unique.0)
 }
+
+/// JSON in which no object has a key twice. Of two, readers take the one or the other (RFC 8259, section 4): nobody could say
+/// which was meant.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Unique, D::Error> {
+        from.deserialize_any(UniqueVisitor).map(Unique)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Unique(value)) = seq.next_element()? {
+            list.push(value);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut object = serde_json::Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(de::Error::custom(format_args!("{:?}{TWICE}", shortened(&key, MOST_SHOWN))));
+            }
+            let Unique(value) = map.next_value()?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+const TWICE: &str = " stands there twice";
 
 /// Why a text is no JSON.
 pub fn not_json(error: &serde_json::Error) -> String {
@@ -30,6 +101,7 @@ pub fn not_json(error: &serde_json::Error) -> String {
 
     match error.classify() {
         Category::Eof => return "it ends before it is complete".to_owned(),
+        Category::Data if error.to_string().contains(TWICE) => {}
         Category::Data | Category::Io => {
             return "an object in braces is expected, as {\"key\": \"value\"}".to_owned();
         }
@@ -411,6 +483,25 @@ impl<'de> MapAccess<'de> for Object<'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_read_whole_and_a_key_that_stands_twice_is_refused() {
+        let text = r#"{"a":[1,-2,2.5,1e300,"x\n",null,true,{"b":18446744073709551615}],"b":{}}"#;
+        assert_eq!(json(text), Ok(serde_json::from_str(text).unwrap()));
+        for (text, said) in [
+            (
+                r#"{"table":"2","table":"1"}"#,
+                "column 20: \"table\" stands there twice",
+            ),
+            (
+                "{\"args\":\n{\"a\":1,\"a\":1}}",
+                "line 2, column 10: \"a\" stands there twice",
+            ),
+            ("{\"a\":1,}", "column 9: there is a comma too many"),
+        ] {
+            assert_eq!(json(text).unwrap_err(), said);
+        }
+    }
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use jadoube::trace::{Event, Trace};
@@ -82,6 +82,7 @@ fn wrong_usage_ends_with_2_and_says_so_on_standard_error() {
         &["simulate", "--pgn", "x", "--hands", "shaky"],
         &["simulate", "--pgn", "x", "--board", "abacus"],
         &["simulate", "--pgn", "x", "--speed", "0"],
+        &["simulate", "--pgn", "x", "--speed", "1e300"],
         &["record", "--port", "x"],
     ] {
         let output = output(args);
@@ -264,6 +265,33 @@ fn a_reader_that_goes_away_is_no_panic() {
 }
 
 #[test]
+fn a_failed_check_is_told_by_the_exit_code_though_nobody_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jadoube.toml");
+    // Nobody listens there.
+    fs::write(
+        &path,
+        "[mqtt]\nurl = \"mqtt://127.0.0.1:1\"\n[[table]]\nname = \"1\"\nport = \"/no/port\"\n",
+    )
+    .unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = jadoube(&["check", "--config", path.to_str().unwrap()])
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("checks failed"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn a_closed_standard_error_is_no_panic() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -372,11 +400,7 @@ async fn a_port_is_recorded_until_it_is_stopped() {
             .sum();
         (bytes == 5).then_some(())
     });
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    send("-INT", &child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(
@@ -398,6 +422,78 @@ async fn a_port_is_recorded_until_it_is_stopped() {
         "{}",
         stderr(&again)
     );
+}
+
+fn send(signal: &str, child: &Child) {
+    let killed = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+}
+
+/// Starts a simulator at its utmost speed, in a folder where its link and games are.
+fn simulator(folder: &Path) -> Child {
+    let games = "[Event \"x\"]\n\n1. e4 e5 2. Nf3 Nc6 *\n\n".repeat(50);
+    fs::write(folder.join("games.pgn"), games).unwrap();
+    let child = jadoube(&["simulate", "--pgn", "games.pgn", "--link", "board"])
+        .args(["--speed", "1000", "--stay"])
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for("the link", || fs::read_link(folder.join("board")).ok());
+    child
+}
+
+#[test]
+fn a_signal_ends_the_fastest_simulator_and_takes_its_link_away() {
+    for signal in ["-TERM", "-INT", "-HUP"] {
+        let folder = tempfile::tempdir().unwrap();
+        let child = simulator(folder.path());
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{signal}");
+        assert!(fs::read_link(folder.path().join("board")).is_err());
+    }
+}
+
+#[test]
+fn the_daemon_stops_in_order_when_its_terminal_is_closed() {
+    for (signal, prefix) in [("-HUP", &[][..]), ("-TERM", &["nohup"])] {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        // Nobody listens there.
+        let args = ["run", "--port", "auto", "--broker", "mqtt://127.0.0.1:1"];
+        let program = [prefix, &[env!("CARGO_BIN_EXE_jadoube")], &args].concat();
+        let child = Command::new(program[0])
+            .args(&program[1..])
+            .env_remove("JADOUBE_LOG")
+            .env("XDG_STATE_HOME", folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let said = |what: &str| {
+            wait_for(what, || {
+                let text = fs::read_to_string(&log).ok()?;
+                text.contains(what).then_some(())
+            })
+        };
+        said("no connection to the broker");
+        if !prefix.is_empty() {
+            send("-HUP", &child);
+            std::thread::sleep(Duration::from_millis(300));
+            let text = fs::read_to_string(&log).unwrap();
+            assert!(!text.contains("stopping"), "nohup says to go on: {text}");
+        }
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{signal}");
+        said("stopping");
+    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ mod mosquitto;
 
 use std::time::{Duration, Instant};
 
+use jadoube::command::Reply;
 use jadoube::daemon::mqtt::{Connection, Link, Mqtt, NotSent, Settings, Status, connect};
+use jadoube::daemon::orders;
 use jadoube::outbox::{Limits, MemoryOutbox, NotKept};
 use jadoube::publish::{Audience, Body, Publication, Topic};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -544,6 +546,7 @@ async fn commands_arrive_with_their_retain_flag_and_a_flood_is_counted() {
     }
     assert_eq!(flags, [true, false]);
 
+    let began = Instant::now();
     // Large ones, as so many bytes are sooner sent than so many messages.
     let filler = "x".repeat(60_000);
     for number in 0..200 {
@@ -560,6 +563,10 @@ async fn commands_arrive_with_their_retain_flag_and_a_flood_is_counted() {
     let replies = "jadoube/v1/open/reply/ui";
     let is_busy = |message: &Read| message.topic == replies && message.text.contains("busy");
     other.until("answers", |all| all.iter().any(is_busy)).await;
+    // One a second, however many were refused.
+    let told = other.all().iter().filter(|read| is_busy(read)).count();
+    let most = began.elapsed().as_secs() as usize + 1;
+    assert!(told <= most, "{told} in {:?}", began.elapsed());
     let mut count = 0;
     let pairing = loop {
         let next = tokio::time::timeout(PATIENCE, incoming.recv()).await;
@@ -577,6 +584,136 @@ async fn commands_arrive_with_their_retain_flag_and_a_flood_is_counted() {
     } else {
         assert_eq!(pairing.payload, b"new");
     }
+}
+
+fn answer(mqtt: &Mqtt, id: usize) {
+    let reply = Reply {
+        id: id.to_string(),
+        ok: true,
+        error: None,
+        note: None,
+    };
+    let topic = "jadoube/v1/open/reply/ui".to_owned();
+    mqtt.send(orders::answer(topic, &reply))
+        .expect("there is room");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_goes_before_the_answers() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let reader = Reader::subscribe(broker.port, "jadoube/v1/open/#").await;
+    let Connection { mqtt, .. } = start(broker.port);
+    until_connected(&mqtt).await;
+    until_sent(&mqtt).await;
+    broker.freeze();
+    for id in 0..300 {
+        answer(&mqtt, id);
+    }
+    for number in 0..10 {
+        publish(&mqtt, event(number));
+    }
+    publish(&mqtt, game("\"after 9\""));
+    publish(&mqtt, alert("a1", Body::Text("\"look\"".to_owned())));
+    broker.thaw();
+    until_sent(&mqtt).await;
+    let is_answer = |read: &Read| read.topic.contains("/reply/");
+    reader
+        .until("all", |all| {
+            all.iter().filter(|read| is_answer(read)).count() == 300
+        })
+        .await;
+    let all = reader.all();
+    let last = all
+        .iter()
+        .rposition(|read| read.topic.contains("/board/12/"));
+    let before = all[..last.expect("they came")].iter();
+    // The one that was under way.
+    assert_eq!(before.filter(|read| is_answer(read)).count(), 1);
+    assert_eq!(numbers(&reader), (0..10).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_survive_a_flood_and_a_value_without_room_is_said_again() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let reader = Reader::subscribe(broker.port, &format!("{EDGE}/#")).await;
+    let limits = Limits {
+        entries: 12,
+        ..Limits::default()
+    };
+    let Connection { mqtt, .. } =
+        connect(settings(broker.port), MemoryOutbox::new(limits)).expect("the settings are right");
+    until_connected(&mqtt).await;
+    until_sent(&mqtt).await;
+    broker.freeze();
+    let position = |text: &str| Publication {
+        topic: Topic::Position {
+            table: "12".to_owned(),
+        },
+        body: Body::Text(format!("\"{text}\"")),
+    };
+    publish(&mqtt, event(0));
+    publish(&mqtt, position("newest"));
+    for id in 0..5 {
+        answer(&mqtt, id);
+    }
+    for number in 1..12 {
+        publish(&mqtt, event(number));
+    }
+    let status = mqtt.status().borrow().clone();
+    assert_eq!(
+        (status.queued, status.dropped),
+        (12, 6),
+        "5 answers and the position"
+    );
+    broker.thaw();
+    let topic = format!("{EDGE}/board/12/position");
+    reader
+        .until("the position", |all| last_contains(all, &topic, "newest"))
+        .await;
+    assert_eq!(numbers(&reader), (0..12).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_many_answers_wait_no_more_are_asked_for() {
+    let (listener, port) = listen().await;
+    let command = |payload: &str| {
+        let topic = "jadoube/v1/open/cmd/pi07/press";
+        let length = 2 + topic.len() + 1 + payload.len();
+        assert!(length < 128);
+        let mut packet = vec![0x30, length as u8, 0, topic.len() as u8];
+        packet.extend(topic.bytes().chain([0]).chain(payload.bytes()));
+        packet
+    };
+    // Greets and acknowledges nothing; when told, it hands on three commands, of which one asks for no answer.
+    let (go, told) = tokio::sync::oneshot::channel::<()>();
+    let stub = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.expect("it comes");
+        let mut buffer = [0; 4096];
+        let _ = socket.read(&mut buffer).await;
+        let _ = socket.write_all(&[0x20, 3, 0, 0, 0]).await;
+        let _ = told.await;
+        for payload in [r#"{"id":"1"}"#, r#"{"id":"2"}"#, "{}"] {
+            let _ = socket.write_all(&command(payload)).await;
+        }
+        while let Ok(1..) = socket.read(&mut buffer).await {}
+    });
+    let Connection {
+        mqtt, mut incoming, ..
+    } = start(port);
+    until_connected(&mqtt).await;
+    for id in 0..500 {
+        answer(&mqtt, id);
+    }
+    go.send(()).expect("the stub waits");
+    let status = until(&mqtt, "refused", |s| s.flooded == 2).await;
+    assert_eq!(status.queued, 501, "one says busy for both");
+    let next = tokio::time::timeout(PATIENCE, incoming.recv()).await;
+    assert_eq!(next.expect("in time").expect("open").payload, b"{}");
+    stub.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -128,6 +128,11 @@ pub enum TimeControlError {
         "invalid {part} {text:?} in time control; periods are written as in 40/5400+30:1800+30"
     )]
     Part { part: &'static str, text: String },
+    #[error(
+        "{text:?} is no time control; seconds and bonus are expected, as 5400+30 for 90 minutes and 30 seconds a move, \
+         or periods as 40/5400+30:1800+30; - if there is no clock, ? if it is unknown"
+    )]
+    Words { text: String },
     #[error("{part} {text} in time control: no clock shows more than 99:59:59")]
     TooLong { part: &'static str, text: String },
     #[error("zero {0} in time control")]
@@ -144,6 +149,12 @@ impl FromStr for TimeControl {
             "" => Err(TimeControlError::Empty),
             "?" => Ok(TimeControl::Unknown),
             "-" => Ok(TimeControl::Unlimited),
+            text if !text.starts_with(|c: char| c.is_ascii_digit() || "*+-".contains(c))
+                && !text.contains('/') =>
+            {
+                let text = text.chars().take(MOST_SHOWN).collect();
+                Err(TimeControlError::Words { text })
+            }
             text => match text.strip_prefix('*') {
                 Some(seconds) => Ok(TimeControl::Hourglass(positive("seconds", seconds)?)),
                 None => {
@@ -277,6 +288,9 @@ fn positive(part: &'static str, text: &str) -> Result<u32, TimeControlError> {
     }
 }
 
+/// Characters of a text that is no time control which are quoted.
+const MOST_SHOWN: usize = 40;
+
 /// Digits only: `u32`'s own parser takes a sign.
 fn number(part: &'static str, text: &str) -> Result<u32, TimeControlError> {
     let invalid = || TimeControlError::Part {
@@ -360,6 +374,11 @@ mod tests {
     fn refuses_what_it_does_not_understand() {
         for (text, said) in [
             ("", "empty"),
+            (
+                "banana",
+                "\"banana\" is no time control; seconds and bonus are expected, as 5400+30",
+            ),
+            ("dagger", "5400+30"),
             ("60 mins", "invalid seconds \"60 mins\""),
             ("G/90", "invalid moves \"G\""),
             ("90m+30s", "invalid bonus \"30s\""),

@@ -1,6 +1,7 @@
 //! `jadoube check`: would `run` work with this configuration?
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,9 +15,11 @@ use super::{DEFAULT_CONFIG, Failure, print_line};
 use crate::config::{self, BrokerUrl, Config, Mqtt, Table, read_password};
 use crate::daemon::desk::{self, Held};
 use crate::daemon::files::try_folder;
+use crate::daemon::mqtt::{self, Connection, Link};
 use crate::daemon::node::{self, StartError};
 use crate::daemon::serial::{Answer, Device, Identity, Refusal, Roots, Settings, Surveyed, survey};
 use crate::laws::ruleset::Variant;
+use crate::outbox::MemoryOutbox;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -47,7 +50,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    report.add("broker", runtime.block_on(broker(&config.mqtt.url)))?;
+    report.add("broker", runtime.block_on(broker(&config)))?;
     let named = config
         .tables
         .iter()
@@ -76,6 +79,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
 
 /// How long the broker may take to be found and to accept.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// For taking leave of it.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, PartialEq)]
 enum Finding {
@@ -100,21 +105,35 @@ fn fail(reason: impl Into<String>, advice: impl Into<String>) -> Finding {
 struct Report {
     failures: usize,
     misconfigured: bool,
+    /// Nobody reads the rest, but the exit code still tells of it.
+    reader_gone: bool,
 }
 
 impl Report {
     fn add(&mut self, what: &str, finding: Finding) -> Result<(), Failure> {
         self.misconfigured |= matches!(finding, Finding::Misconfigured(_));
         match finding {
-            Finding::Ok(how) => print_line(format_args!("ok    {what}: {how}")),
-            Finding::Untried(why) => print_line(format_args!("-     {what}: {why}")),
-            Finding::Hint(what_of_it) => print_line(format_args!("?     {what}: {what_of_it}")),
+            Finding::Ok(how) => self.print(format_args!("ok    {what}: {how}")),
+            Finding::Untried(why) => self.print(format_args!("-     {what}: {why}")),
+            Finding::Hint(what_of_it) => self.print(format_args!("?     {what}: {what_of_it}")),
             Finding::Fail(Refusal { reason, advice })
             | Finding::Misconfigured(Refusal { reason, advice }) => {
                 self.failures += 1;
-                print_line(format_args!("FAIL  {what}: {reason}"))?;
-                print_line(format_args!("      {advice}"))
+                self.print(format_args!("FAIL  {what}: {reason}\n      {advice}"))
             }
+        }
+    }
+
+    fn print(&mut self, line: fmt::Arguments) -> Result<(), Failure> {
+        if self.reader_gone {
+            return Ok(());
+        }
+        match print_line(line) {
+            Err(failure) if failure.is_reader_gone() => {
+                self.reader_gone = true;
+                Ok(())
+            }
+            printed => printed,
         }
     }
 
@@ -201,27 +220,66 @@ fn secrets(mqtt: &Mqtt) -> Vec<(&'static str, Finding)> {
     findings
 }
 
-/// Whether anything listens where the broker should.
-async fn broker(url: &BrokerUrl) -> Finding {
+/// Whether the broker is where it should be, and takes us.
+async fn broker(config: &Config) -> Finding {
+    if let Some(finding) = unreachable(&config.mqtt.url).await {
+        return finding;
+    }
+    let BrokerUrl { host, port } = &config.mqtt.url;
+    let Ok(Connection { mqtt, .. }) = node::visitor_settings(config)
+        .and_then(|settings| Ok(mqtt::connect(settings, MemoryOutbox::default())?))
+    else {
+        // What is wrong stands among what `run` refuses.
+        return Finding::Untried(format!("{host} port {port} accepts connections"));
+    };
+    let mut status = mqtt.status();
+    let answered = timeout(
+        PATIENCE * 2,
+        status.wait_for(|status| status.link != Link::Connecting),
+    );
+    let link = match answered.await {
+        Ok(Ok(status)) => status.link.clone(),
+        _ => Link::Connecting,
+    };
+    mqtt.shutdown(FAREWELL).await;
+    match link {
+        Link::Connected => Finding::Ok(format!("{host} port {port} takes us as an MQTT 5 client")),
+        Link::Refused { reason } => fail(
+            format!("{host} port {port}: {reason}"),
+            "The broker's log says more (journalctl -u mosquitto).",
+        ),
+        Link::Disconnected { reason } => fail(
+            format!("{host} port {port}: {reason}"),
+            "Correct url under [mqtt], or see the broker's log (journalctl -u mosquitto).",
+        ),
+        Link::Connecting | Link::Closed => fail(
+            format!("{host} port {port} accepts connections, but does not answer"),
+            "Restart the broker (systemctl restart mosquitto), or correct url under [mqtt].",
+        ),
+    }
+}
+
+/// Why nothing can be reached where the broker should listen; nothing if something can.
+async fn unreachable(url: &BrokerUrl) -> Option<Finding> {
     let BrokerUrl { host, port } = url;
     let addresses = match timeout(PATIENCE, lookup_host((host.as_str(), *port))).await {
         Ok(Ok(addresses)) => addresses.collect::<Vec<_>>(),
         Ok(Err(_)) => Vec::new(),
         Err(_) => {
-            return fail(
+            return Some(fail(
                 format!("nobody says what address {host} has"),
                 "Check the network and its name server, or give the address in mqtt.url.",
-            );
+            ));
         }
     };
     if addresses.is_empty() {
-        return fail(
+        return Some(fail(
             format!("no host is called {host}"),
             "Correct mqtt.url, or give the address instead of the name.",
-        );
+        ));
     }
-    match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
-        Ok(Ok(_)) => Finding::Ok(format!("{host} port {port} accepts connections")),
+    let failed = match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
+        Ok(Ok(_)) => return None,
         Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => fail(
             format!("{host} is there, but nothing listens at its port {port}"),
             "Start the broker (systemctl start mosquitto), or correct mqtt.url. Without a listener line, mosquitto listens to its own machine only.",
@@ -234,7 +292,8 @@ async fn broker(url: &BrokerUrl) -> Finding {
             format!("{host} port {port} does not answer"),
             "Check that the broker's machine is switched on, and that no firewall is between.",
         ),
-    }
+    };
+    Some(failed)
 }
 
 /// What answered, in the order in which thousands of tables ask for it.
@@ -361,8 +420,13 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
                 Some((device, identity)) => {
                     Finding::Ok(format!("{identity}, on {}", device.path.display()))
                 }
-                None => serving(&|held| held.table == table.name.as_str())
-                    .unwrap_or_else(|| absent("no board is left for it".to_owned(), seen)),
+                None => serving(&|held| held.table == table.name.as_str()).unwrap_or_else(|| {
+                    let missing = match boards().next() {
+                        Some(_) => "no board is left for it",
+                        None => "no board is connected",
+                    };
+                    absent(missing.to_owned(), seen)
+                }),
             }
         }
     }
@@ -372,6 +436,11 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
 fn told(held: &Held, by: &str) -> Finding {
     let told = format!("{held}, on {}: in use by the running {by}", held.port);
     match held.status.as_deref() {
+        // Noise has been taken for a board before.
+        Some("ok") | None if held.family.is_none() => fail(
+            told,
+            "See `jadoube ports` for the board's port, and name that; if it is this one, check its cable.",
+        ),
         Some("ok") | None => Finding::Ok(told),
         Some(_) => fail(
             told,
@@ -401,6 +470,8 @@ fn absent(missing: String, seen: &Seen) -> Finding {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
@@ -507,17 +578,100 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_auto_table_is_told_whether_anything_is_there() {
+        let tables = "[[table]]\nname = \"1\"\nport = \"auto\"\n\
+            [[table]]\nname = \"2\"\nserial = \"3000000001\"";
+        assert_eq!(findings(tables, &[])[0], "FAIL no board is connected");
+        let seen = [at("/dev/a", dgt("3000000001"))];
+        assert_eq!(findings(tables, &seen)[0], "FAIL no board is left for it");
+    }
+
+    #[test]
+    fn what_the_daemon_does_not_know_is_not_well() {
+        let held = Held {
+            port: "/dev/c".into(),
+            device: "/dev/c".into(),
+            table: "1".into(),
+            status: Some("ok".into()),
+            family: None,
+            serial: None,
+            short_serial: None,
+            firmware: None,
+        };
+        let Finding::Fail(refusal) = told(&held, "jadoube (pid 7)") else {
+            panic!("nobody knows what it is");
+        };
+        assert!(refusal.reason.starts_with("no board that jadoube knows"));
+        let known = Held {
+            family: Some("dgt".into()),
+            ..held
+        };
+        assert!(matches!(told(&known, ""), Finding::Ok(_)));
+    }
+
+    /// What the check says of something that answers like this.
+    async fn tried(answer: Option<&'static [u8]>) -> Finding {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stub = tokio::spawn(async move {
+            let mut held = Vec::new();
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let Some(answer) = answer else {
+                    held.push(socket);
+                    continue;
+                };
+                let mut buffer = [0; 4096];
+                let _ = socket.read(&mut buffer).await;
+                let _ = socket.write_all(answer).await;
+                // Long enough to be seen.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        });
+        let finding = broker(&at_port(port)).await;
+        stub.abort();
+        finding
+    }
+
+    fn at_port(port: u16) -> Config {
+        config(&format!(
+            "[mqtt]\nurl = \"mqtt://127.0.0.1:{port}\"\n[[table]]\nname = \"1\"\nport = \"auto\""
+        ))
+    }
+
     #[tokio::test]
-    async fn a_broker_is_tried() {
+    async fn a_broker_is_asked_to_take_us() {
+        let finding = tried(Some(&[0x20, 3, 0, 0, 0])).await;
+        assert!(matches!(&finding, Finding::Ok(_)), "{finding:?}");
+        for (answer, what) in [
+            (None, "hangs"),
+            (
+                Some(&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..]),
+                "is no MQTT 5 broker",
+            ),
+            // The 3.1.1 way of saying: unacceptable protocol version.
+            (Some(&[0x20, 2, 0, 1]), "3.1.1 only"),
+            // Bad user name or password (MQTT 5, 3.2.2.2).
+            (
+                Some(&[0x20, 3, 0, 0x86, 0]),
+                "refuses this user: look at username and password_file",
+            ),
+            (Some(&[0x20, 3, 0, 0x84, 0]), "does not speak MQTT 5"),
+        ] {
+            let finding = tried(answer).await;
+            let Finding::Fail(refusal) = &finding else {
+                panic!("{what}: {finding:?}");
+            };
+            assert!(refusal.reason.contains(what), "{what}: {refusal:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_broker_that_is_not_there_is_told() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let url = || BrokerUrl {
-            host: "127.0.0.1".into(),
-            port,
-        };
-        assert!(matches!(broker(&url()).await, Finding::Ok(_)));
         drop(listener);
-        let Finding::Fail(refusal) = broker(&url()).await else {
+        let Finding::Fail(refusal) = broker(&at_port(port)).await else {
             panic!("nothing listens");
         };
         assert!(

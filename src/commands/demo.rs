@@ -15,12 +15,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout, timeout_at};
 
 use super::simulate::{Serving, VirtualPort};
+use super::stop::Stop;
 use super::{Failure, games, print_line};
 use crate::Millis;
 use crate::config::{Config, Device, Name, Table};
@@ -116,8 +116,7 @@ fn refused(error: ProgrammeError) -> Failure {
 
 /// Plays, tells, and judges.
 async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut stop_signal = Stop::new()?;
     let ports =
         broker::start().map_err(|error| Failure::failed(error).context("the embedded broker"))?;
     let Connection {
@@ -132,7 +131,7 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
     );
     let connected = tokio::select! {
         connected = connected => matches!(connected, Ok(Ok(_))),
-        () = either(&mut interrupt, &mut terminate) => return Ok(()),
+        () = stop_signal.wanted() => return Ok(()),
     };
     if !connected {
         return Err(Failure::failed(format!(
@@ -183,7 +182,7 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
         let settled = complete.map_or(limit, |since| limit.min(since + AFTERWARDS));
         tokio::select! {
             biased;
-            () = either(&mut interrupt, &mut terminate) => break true,
+            () = stop_signal.wanted() => break true,
             ended = &mut node => {
                 ended??;
                 return Err(Failure::failed("the node ended by itself").advise(LOOK_CLOSER));
@@ -386,13 +385,6 @@ fn truths<'a>(tables: &'a [TableProgramme], began: &[Option<Millis>]) -> Vec<Tru
 /// Waits until the sender of `stopped` is dropped.
 async fn until_dropped(mut stopped: watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
-}
-
-async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
 }
 
 /// How long the longest programme takes.

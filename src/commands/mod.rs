@@ -23,6 +23,7 @@ pub mod replay;
 pub mod run;
 pub mod schema;
 pub mod simulate;
+mod stop;
 
 /// Where the configuration is looked for unless the command line says otherwise.
 pub const DEFAULT_CONFIG: &str = "/etc/jadoube/jadoube.toml";
@@ -100,6 +101,8 @@ impl Command {
             // It tells all that happens on standard output itself, and the embedded broker takes goodbyes for errors.
             #[cfg(feature = "demo")]
             Command::Demo(_) => "error,rumqttd=off,rumqttc=error",
+            // What the connection to the broker came to is among its findings.
+            Command::Check(_) => "info,rumqttc=error,jadoube::daemon::mqtt=off",
             // The transport's own words about a broker come besides ours.
             _ => "info,rumqttc=error",
         }
@@ -173,6 +176,11 @@ impl Failure {
             *advice = Some(what.into());
         }
         self
+    }
+
+    /// Whether nothing failed but that nobody reads standard output any more.
+    pub fn is_reader_gone(&self) -> bool {
+        matches!(&*self.0, Kind::ReaderGone)
     }
 
     pub fn code(&self) -> u8 {
@@ -267,10 +275,15 @@ pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
 /// Reads the argument of `--speed`: a factor above nought.
 fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(factor),
-        _ => Err("a number above 0 is expected: 1 is real time, 10 ten times as fast".into()),
+        Ok(factor) if factor > 0.0 && factor <= MOST_SPEED => Ok(factor),
+        _ => Err(format!(
+            "a number above 0 is expected, at most {MOST_SPEED}: 1 is real time, 10 ten times as fast"
+        )),
     }
 }
+
+/// A board's line alone takes milliseconds a message: what plays faster than this is no board any more.
+const MOST_SPEED: f64 = 1000.0;
 
 /// An error with what was being done in front of it.
 #[derive(Debug)]
@@ -345,7 +358,8 @@ mod tests {
     #[test]
     fn speeds_are_above_nought() {
         assert_eq!(speed("2.5"), Ok(2.5));
-        for text in ["0", "-1", "nan", "inf", "fast", ""] {
+        assert_eq!(speed("1000"), Ok(1000.0));
+        for text in ["0", "-1", "nan", "inf", "fast", "", "1001", "1e300"] {
             assert!(speed(text).is_err(), "{text}");
         }
     }

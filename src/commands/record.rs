@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Failure;
+use super::stop::Stop;
 use crate::Millis;
 use crate::board;
 use crate::daemon::serial::{self, OpenError, Port};
@@ -50,7 +51,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
 async fn record(args: &Args, opening: Vec<Vec<u8>>) -> Result<(), Failure> {
     let (path, out) = (args.port.as_str(), args.out.as_path());
     // From here on a signal ends the recording, and no longer the process.
-    let stop = stop_signal()?;
+    let mut stop = Stop::new()?;
+    let stop = async move { stop.wanted().await };
     // The port first, so that a mistyped one leaves no empty file behind.
     let port = open(path)?;
     let file = OpenOptions::new()
@@ -200,19 +202,6 @@ impl<W: Write> Recorder<W> {
         self.writer.event(at_ms, &event)?;
         self.writer.flush()
     }
-}
-
-/// Completes at Ctrl-C, or when the service manager wants an end.
-fn stop_signal() -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }
 
 /// The port, and for us alone.

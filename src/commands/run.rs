@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tokio::signal::unix::{SignalKind, signal};
-
+use super::stop::Stop;
 use super::{DEFAULT_CONFIG, Failure};
 use crate::config::Config;
 use crate::daemon::node::{self, Parts, StartError};
@@ -50,14 +49,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
         .build()?;
     let ran = runtime.block_on(async {
         // From here on a signal ends the daemon in good order, and no longer the process.
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let shutdown = async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        };
+        let mut stop = Stop::new()?;
+        let shutdown = async move { stop.wanted().await };
         node::run(config, Parts::default(), shutdown)
             .await
             .map_err(unstarted)

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use serialport::{SerialPort, TTYPort};
 use shakmaty::Position;
 use tokio::io::AsyncReadExt;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_serial::SerialStream;
 
+use super::stop::Stop;
 use super::{Failure, games, print_line};
 use crate::Millis;
 use crate::sim::clock::ClockControl;
@@ -101,8 +102,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
                 )
         })?;
         // Whoever knows the path may end us, and the link is to go then too.
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
+        let mut stop = Stop::new()?;
         let _link = match &args.link {
             Some(path) => Some(Link::new(path, port.path()).map_err(|error| {
                 Failure::failed(error).context(format!("link {}", path.display()))
@@ -116,8 +116,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         };
         tokio::select! {
             served = port.serve(&mut player, &serving) => Ok(served?),
-            _ = interrupt.recv() => Ok(()),
-            _ = terminate.recv() => Ok(()),
+            () = stop.wanted() => Ok(()),
         }
     })
 }
@@ -173,6 +172,8 @@ impl VirtualPort {
         let mut end: Option<Instant> = None;
         let mut buffer = [0; 256];
         loop {
+            // At a high speed there is always something due, and whoever would stop us must get a turn.
+            yield_now().await;
             let now = table_ms(Instant::now());
             player.handle_timeout(now);
             while let Some(message) = player.poll_output() {

@@ -34,7 +34,7 @@ use self::retained::{Retained, Stale};
 use super::backoff::Backoff;
 use super::hush::Hush;
 use super::inbox::{Inbox, Slot, inbox};
-use crate::outbox::{Message, NotKept, Outbox, Refusal, Tag};
+use crate::outbox::{Dropped, Message, NotKept, Outbox, Refusal, Tag};
 use crate::publish::topic::{Address, CORE, Topic};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
 use crate::text::one_line;
@@ -280,6 +280,9 @@ pub fn connect(
         is_back: false,
         has_twin: false,
         flooded: 0,
+        busy_said: BTreeMap::new(),
+        told_dropped: Dropped::default(),
+        told_dropped_at: None,
         ending: Ending::No,
         settings: settings.clone(),
     };
@@ -399,6 +402,13 @@ const MEND_WAIT: Duration = Duration::from_secs(5);
 /// Filters in one packet.
 const FILTERS: usize = 200;
 const MOST_SUBSCRIBES: usize = 8;
+/// Answers that wait, beyond which commands that ask for more are refused.
+const MOST_ANSWERS: usize = 500;
+/// Between two refusals as busy under one topic, and the topics that are told at a time.
+const BUSY_EVERY: Duration = Duration::from_secs(1);
+const MOST_BUSY: usize = 64;
+/// Between two lines about what was given up for lack of room.
+const DROPPED_EVERY: Duration = Duration::from_secs(60);
 const REFUSAL_WAIT: Duration = Duration::from_millis(500);
 /// A connection that lasted so long was a success: the next wait is short again.
 const LASTED: Duration = Duration::from_secs(10);
@@ -468,6 +478,11 @@ struct Driver {
     is_back: bool,
     has_twin: bool,
     flooded: u64,
+    /// When a topic of answers was last told that we are busy.
+    busy_said: BTreeMap<String, Instant>,
+    /// What the log has of what was given up, and since when.
+    told_dropped: Dropped,
+    told_dropped_at: Option<Instant>,
     ending: Ending,
 }
 
@@ -542,6 +557,7 @@ impl Driver {
         {
             self.remember(topic, payload, delivery);
         }
+        self.handle_dropped();
         self.feed();
         self.report();
         taken?;
@@ -587,6 +603,11 @@ impl Driver {
             return self.farewell();
         }
         if let Some(next) = self.next_retained(|driver| driver.again.pop_front()) {
+            return Some(next);
+        }
+        // What happens on the boards goes before any answer, and so do newest values that had found no room.
+        let only_answers = self.outbox.len() == self.outbox.answers();
+        if only_answers && let Some(next) = self.next_retained(|driver| driver.later.pop_front()) {
             return Some(next);
         }
         while !self.paused {
@@ -851,18 +872,66 @@ impl Driver {
             payload: publish.payload.to_vec(),
             retain: publish.retain,
         };
-        if let Err(lost) = self.incoming.put(incoming, is_state) {
+        // Who asks for an answer waits for those that were asked for before.
+        let busy =
+            |driver: &Driver, message: &Incoming| (driver.settings.busy)(&driver.prefix, message);
+        let refused = if !is_state && self.outbox.answers() >= MOST_ANSWERS {
+            busy(self, &incoming).map(Some)
+        } else {
+            None
+        };
+        let refused = refused.or_else(|| {
+            let lost = self.incoming.put(incoming, is_state).err()?;
+            Some(busy(self, &lost))
+        });
+        if let Some(answer) = refused {
             self.flooded += 1;
             self.say(|| {
-                "messages arrive faster than they are handled; some are refused as busy".to_owned()
+                "commands arrive faster than they are carried out or answered; some are refused as busy"
+                    .to_owned()
             });
-            if let Some(busy) = (self.settings.busy)(&self.prefix, &lost)
-                && let Err(cause) = self.outbox.append(busy)
+            if let Some(answer) = answer
+                && self.may_answer_busy(&answer.topic)
+                && let Err(cause) = self.outbox.append(answer)
             {
                 debug!(%cause, "an answer is lost");
             }
+            self.handle_dropped();
         }
         Step::Go
+    }
+
+    /// Whoever sends far too much is not answered each time: one answer a second says it all.
+    fn may_answer_busy(&mut self, topic: &str) -> bool {
+        let now = Instant::now();
+        self.busy_said
+            .retain(|_, said| now.duration_since(*said) < BUSY_EVERY);
+        if self.busy_said.len() >= MOST_BUSY || self.busy_said.contains_key(topic) {
+            return false;
+        }
+        self.busy_said.insert(topic.to_owned(), now);
+        true
+    }
+
+    /// Remembers which newest values were given up for lack of room, and says once a minute what all was.
+    fn handle_dropped(&mut self) {
+        while let Some(topic) = self.outbox.poll_dropped() {
+            if self.retained.contains_key(&topic) && !self.later.contains(&topic) {
+                self.later.push_back(topic);
+            }
+        }
+        let dropped = self.outbox.dropped();
+        let is_due = self
+            .told_dropped_at
+            .is_none_or(|at| at.elapsed() >= DROPPED_EVERY);
+        if is_due && dropped != self.told_dropped {
+            let new = dropped.since(&self.told_dropped);
+            warn!(
+                "no room for all that waits for the broker; given up: {new}. Look whether the broker keeps up"
+            );
+            self.told_dropped = dropped;
+            self.told_dropped_at = Some(Instant::now());
+        }
     }
 
     /// Says what others can cause as often as they like.
@@ -887,6 +956,7 @@ impl Driver {
 
     /// Pings go out whatever else does, so they serve as the clock of a broker that answers but does not acknowledge.
     fn handle_ping(&mut self) -> Step {
+        self.handle_dropped();
         for kept in self.hush.poll(std::time::Instant::now()) {
             warn!("{} ({} more times)", kept.text, kept.times);
         }
@@ -972,7 +1042,7 @@ impl Driver {
         let now = Status {
             link: self.link.clone(),
             queued: self.outbox.len(),
-            dropped: self.outbox.dropped(),
+            dropped: self.outbox.dropped().total(),
             parked: self.outbox.parked(),
             refused: self.refused.clone(),
             flooded: self.flooded,

@@ -1116,6 +1116,17 @@ fn is_time_set() -> bool {
         .is_ok_and(|since| since >= YEAR_2025)
 }
 
+/// How the broker is reached for a moment, beside a daemon that may be at work: with its credentials, but not as the node.
+pub fn visitor_settings(config: &Config) -> Result<mqtt::Settings, StartError> {
+    let settings = mqtt::Settings {
+        subscriptions: Vec::new(),
+        is_node: false,
+        ..mqtt_settings(config, "")?
+    };
+    settings.check()?;
+    Ok(settings)
+}
+
 fn mqtt_settings(config: &Config, boot: &str) -> Result<mqtt::Settings, StartError> {
     let url = &config.mqtt.url;
     let password = match &config.mqtt.password_file {

@@ -63,7 +63,7 @@ pub fn answer(topic: String, reply: &Reply) -> Message {
         payload: serde_json::to_vec(reply).expect("text has a JSON form"),
         retain: false,
         qos: 1,
-        delivery: Delivery::Each,
+        delivery: Delivery::Answer,
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Delivery {
     LatestUnstored,
     /// Sent if there is a connection, else dropped.
     BestEffort,
+    /// Every one is sent, after all else, and as long as there is room: whoever asked can ask again.
+    Answer,
 }
 
 impl Topic {
