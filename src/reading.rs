@@ -84,7 +84,10 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut object = serde_json::Map::new();
         while let Some(key) = map.next_key::<String>()? {
             if object.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("{:?}{TWICE}", shortened(&key, MOST_SHOWN))));
+                return Err(de::Error::custom(format_args!(
+                    "{:?}{TWICE}",
+                    shortened(&key, MOST_SHOWN)
+                )));
             }
             let Unique(value) = map.next_value()?;
             object.insert(key, value);
