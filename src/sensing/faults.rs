@@ -383,11 +383,34 @@ impl Sensing {
             self.flush();
             self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
         }
+        if self.is_gone_on_astray(&fault, cx) {
+            return;
+        }
         if level >= Level::Told && takes_over_own_man(&fault) {
             fault.kind = FaultKind::IllegalMove;
         }
         fault.level = cap(fault.kind, level.max(fault.level));
         self.raise(fault);
+    }
+
+    /// A man that stood astray has gone on to another wrong square: the same irregularity, on other squares.
+    fn is_gone_on_astray(&mut self, fault: &Fault, cx: &Context<'_>) -> bool {
+        let tip = self.view(cx).tip();
+        let differing = self.picture.differing(tip.board());
+        let found = self.faults.iter().enumerate().find_map(|(index, known)| {
+            let deed = self.classify(tip, (known.squares | fault.squares) & differing);
+            let same = deed.side.is_some() && deed.side == known.side && deed.kind == known.kind;
+            same.then_some((index, deed))
+        });
+        let Some((index, deed)) = found else {
+            return false;
+        };
+        let known = &mut self.faults[index];
+        known.squares |= deed.squares;
+        (known.reason, known.uci, known.shadow) = (deed.reason, deed.uci, deed.shadow);
+        let known = known.clone();
+        self.observations.push_back(Observation::Fault(known));
+        true
     }
 
     pub(super) fn raise(&mut self, mut fault: Fault) {
@@ -417,7 +440,8 @@ impl Sensing {
     }
 
     pub(super) fn escalation_at(&self, fault: &Fault, cx: &Context<'_>) -> Option<Millis> {
-        if fault.level > Level::Noted {
+        // Before the clock was started men are still being set up.
+        if fault.level > Level::Noted || (cx.unstarted && cx.line.is_empty()) {
             return None;
         }
         match fault.kind {
