@@ -500,7 +500,7 @@ mod tests {
                 "{\"args\":\n{\"a\":1,\"a\":1}}",
                 "line 2, column 10: \"a\" stands there twice",
             ),
-            ("{\"a\":1,}", "column 9: there is a comma too many"),
+            ("{\"a\":1,}", "column 8: there is a comma too many"),
         ] {
             assert_eq!(json(text).unwrap_err(), said);
         }
