@@ -6,7 +6,6 @@ mod devices;
 
 use std::cell::RefCell;
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,6 +17,7 @@ use jadoube::daemon::serial::{
     probe, spawn, survey,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -589,8 +589,19 @@ async fn all_devices_are_surveyed() {
 async fn a_configuration_is_checked_against_what_is_there() {
     let machine = Machine::new();
     let board = machine.plug("ttyACM0", DGT, Board::new("3000147740"));
-    let broker = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = broker.local_addr().unwrap().port();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Greets whoever comes, as an MQTT 5 broker does, and says no more.
+    let broker = tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut buffer = [0; 4096];
+                while let Ok(1..) = socket.read(&mut buffer).await {
+                    let _ = socket.write_all(&[0x20, 3, 0, 0, 0]).await;
+                }
+            });
+        }
+    });
     let folder = machine.0.folder();
     let file = folder.join("jadoube.toml");
     let written = format!(
@@ -606,7 +617,7 @@ async fn a_configuration_is_checked_against_what_is_there() {
             "ok    state: {} can be made",
             folder.join("state").display()
         ),
-        format!("ok    broker: 127.0.0.1 port {port} accepts connections"),
+        format!("ok    broker: 127.0.0.1 port {port} takes us as an MQTT 5 client"),
         format!(
             "ok    table 12: dgt board 3000147740, firmware 3.10, on {}",
             board.node.display()
@@ -615,7 +626,7 @@ async fn a_configuration_is_checked_against_what_is_there() {
         assert!(out.lines().any(|out| out == line), "{line}\n{out}");
     }
 
-    drop(broker);
+    broker.abort();
     let nowhere = machine.dev("nowhere");
     fs::write(
         &file,

@@ -254,7 +254,7 @@ fn what_cannot_be_played_is_told() {
             "no virtual board of the family certabo yet",
         ),
         (["--serial", "12"], 2, "serial number \"12\""),
-        (["--time-control", "soon"], 2, "as in 40/5400+30:1800+30"),
+        (["--time-control", "soon"], 2, "as 40/5400+30:1800+30"),
         (["--time-control", "5400d5"], 2, "as in 300+3"),
         (["--link", "games.pgn"], 1, "that is no link"),
     ] {
