@@ -53,3 +53,15 @@ fn only_known_notations_are_taken() {
     let output = replay(&["opening.trace", "--notation", "xx"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// Case G7: no acceptance empties a record.
+#[test]
+fn what_was_played_before_an_accepted_position_stays_in_the_pgn() {
+    let output = replay(&["position-accepted.trace", "--pgn"]);
+    let pgn = String::from_utf8_lossy(&output.stdout);
+    let before = pgn.find("2... Nc6").expect("the moves before");
+    let after = pgn
+        .find("[FEN \"r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/1NBRKB1R w")
+        .expect("the position that was accepted");
+    assert!(before < after, "{pgn}");
+}

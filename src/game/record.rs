@@ -1,7 +1,7 @@
 //! The game itself: what is seen enters it, and what became of it is polled.
 
 use super::opening::Terms;
-use super::snapshot;
+use super::snapshot::{self, Snapshot};
 use super::{
     Clocks, CompletedBy, CorrectionReason, Doubt, Line, MoveState, Pairing, Ply, ResultBy, Seen,
     Verdict,
@@ -39,6 +39,8 @@ pub struct Game {
     pub quiet_since: Option<Millis>,
     /// A game that is joined from a position: castling and en passant before it are unknown.
     pub joined: bool,
+    /// What was played before the game went on from another position, each stretch as the record stood then.
+    pub earlier: Vec<Snapshot>,
     /// The record before a king stepped into the centre, and where to: it may be the result sign that begins.
     pub(super) before_king_step: Option<(Line, Square)>,
     events: VecDeque<Event>,
@@ -130,6 +132,7 @@ impl Game {
             verdict: Verdict::default(),
             quiet_since: None,
             joined: false,
+            earlier: Vec::new(),
             before_king_step: None,
             events: VecDeque::new(),
             changed: true,
@@ -259,13 +262,16 @@ impl Game {
         }
     }
 
-    /// The game goes on from another position: what was played before it is no part of the record any more.
-    pub fn go_on_from(&mut self, now: Millis, position: Position) {
-        let played = self.line.len();
+    /// The game goes on from another position; what was played before it, as the record tells it, is kept for the PGN.
+    pub fn go_on_from(&mut self, now: Millis, position: Position, played: Option<Snapshot>) {
         self.line = Line::new(position);
         self.joined = true;
         self.started_at.get_or_insert(now);
-        if played > 0 {
+        if let Some(mut played) = played.filter(|played| !played.moves.is_empty()) {
+            for ply in &mut played.moves {
+                ply.state = MoveState::Final;
+            }
+            self.earlier.push(played);
             self.tell(Event::Correction {
                 keep: 0,
                 reason: CorrectionReason::Command,

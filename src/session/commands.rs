@@ -401,8 +401,9 @@ impl Table {
 
     /// The game goes on from another position: what was played before it is closed as it stands, and the rest is a game from there.
     fn go_on_from(&mut self, position: Position, from_board: bool) {
+        let played = self.game_record();
         if let Some(game) = &mut self.game {
-            game.go_on_from(self.now, position);
+            game.go_on_from(self.now, position, played);
         }
         self.tell_game();
         self.follow_record(!from_board);

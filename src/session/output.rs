@@ -198,14 +198,23 @@ impl Table {
     }
 
     pub(super) fn unfinished(&self) -> Option<(String, String)> {
-        let open = self.open_game().is_some_and(|game| !game.line.is_empty());
+        let open = self
+            .open_game()
+            .is_some_and(|game| !game.line.is_empty() || !game.earlier.is_empty());
         let payload = self.game_payload().filter(|_| open)?;
         let pgn = self.pgn(&payload, Scope::Archive);
         Some((payload.record.game, pgn))
     }
 
+    /// The record as PGN, behind what was played before it went on from another position.
     fn pgn(&self, record: &Snapshot, scope: Scope) -> String {
-        pgn::write(record, &self.pgn_tags(), scope)
+        let tags = self.pgn_tags();
+        let earlier = self.game.iter().flat_map(|game| &game.earlier);
+        let games: Vec<String> = earlier
+            .chain([record])
+            .map(|record| pgn::write(record, &tags, scope))
+            .collect();
+        games.join("\n")
     }
 
     fn pgn_tags(&self) -> PgnTags {
@@ -225,6 +234,11 @@ impl Table {
     fn told_game(&self) -> Option<publish::Game> {
         let armed = self.game.as_ref().is_some_and(|game| game.armed);
         self.game_payload().filter(|_| armed)
+    }
+
+    /// The record as it stands.
+    pub(super) fn game_record(&self) -> Option<Snapshot> {
+        self.game_payload().map(|payload| payload.record)
     }
 
     fn game_payload(&self) -> Option<publish::Game> {
