@@ -11,7 +11,7 @@ use jadoube::Millis;
 use jadoube::board::driver::Watch;
 use jadoube::board::{Contents, Driver, Reading};
 use jadoube::clock::{self, Wing};
-use jadoube::game::{Line, Ply};
+use jadoube::game::{Change, Line, Ply};
 use jadoube::laws::position::Position;
 use jadoube::sensing::{Context, Look, Observation, Sensing, Timing};
 use jadoube::sim;
@@ -197,7 +197,7 @@ fn serve(sensing: &mut Sensing, line: &mut Line, until: Millis) {
 fn take(sensing: &mut Sensing, line: &mut Line) {
     while let Some(observation) = sensing.poll_observation() {
         match observation {
-            Observation::Moved { keep, moves, .. } => {
+            Observation::Moved(Change { keep, moves, .. }) => {
                 line.plies.truncate(keep);
                 line.plies.extend(
                     moves

@@ -245,12 +245,12 @@ impl Sensing {
                 let moves = self.seen(from, line, now);
                 self.away = None;
                 self.tentative = None;
-                self.observations.push_back(Observation::Moved {
+                self.observations.push_back(Observation::Moved(Change {
                     keep,
                     moves,
                     why: CorrectionReason::TakenBack,
                     alternatives: Vec::new(),
-                });
+                }));
                 return true;
             }
             if self.picture.agrees_with(from.board())
@@ -430,12 +430,12 @@ impl Sensing {
             .is_some_and(pressed)
             .then(|| self.presses.pop_front())
             .flatten();
-        self.observations.push_back(Observation::Moved {
+        self.observations.push_back(Observation::Moved(Change {
             keep,
             moves,
             why,
             alternatives: Vec::new(),
-        });
+        }));
         // A press before its move was seen belongs to that move.
         let side = completed
             .map(|press| press.side)

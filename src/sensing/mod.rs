@@ -10,7 +10,7 @@
 
 use crate::Millis;
 use crate::board::{Contents, Picture};
-use crate::game::{CompletedBy, CorrectionReason, Doubt, Line};
+use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line};
 use crate::laws::illegal::{Attempt, IllegalReason};
 use crate::laws::position::Position;
 use crate::laws::result::{CENTRE, GameResult};
@@ -116,13 +116,8 @@ pub struct Context<'a> {
 /// What happened on the board.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observation {
-    /// The record reads: its first `keep` plies, then these.
-    Moved {
-        keep: usize,
-        moves: Vec<Seen>,
-        why: CorrectionReason,
-        alternatives: Vec<Vec<Move>>,
-    },
+    /// The record reads otherwise.
+    Moved(Change),
     /// The last move of this side is completed.
     Completed {
         side: Color,
@@ -603,7 +598,7 @@ impl Sensing {
                 && self
                     .observations
                     .iter()
-                    .all(|told| !matches!(told, Observation::Moved { .. }))
+                    .all(|told| !matches!(told, Observation::Moved(_)))
             {
                 told = self.faults.len();
                 self.note_fault(Level::Noted, cx);

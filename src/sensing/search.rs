@@ -196,12 +196,12 @@ impl Sensing {
             moves.push(Seen::new(&from, later.mv, later.seen_at));
         }
         self.tentative = None;
-        self.observations.push_back(Observation::Moved {
+        self.observations.push_back(Observation::Moved(Change {
             keep: index,
             moves,
             why: CorrectionReason::Reread,
             alternatives: Vec::new(),
-        });
+        }));
         self.look_due = true;
         true
     }
@@ -459,12 +459,12 @@ impl Sensing {
             self.tell_moves(tentative.keep, tentative.moves, tentative.why);
         }
         let alternatives = if certain { Vec::new() } else { found };
-        self.observations.push_back(Observation::Moved {
+        self.observations.push_back(Observation::Moved(Change {
             keep,
             moves,
             why: CorrectionReason::Reread,
             alternatives,
-        });
+        }));
     }
 
     /// What the squares that the men of this line left and came to say of its order.

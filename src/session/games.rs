@@ -165,7 +165,7 @@ impl Table {
         for observation in closed.into_iter().chain(rest) {
             match &observation {
                 // Of a game that is over: no move is played in it, and nothing of it has to be put right.
-                Observation::Moved { .. }
+                Observation::Moved(_)
                 | Observation::Fault(_)
                 | Observation::PressWithoutMove { .. }
                 | Observation::WrongSidePressed { .. }

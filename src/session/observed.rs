@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::alerts::{Notice, Source, named_in_text, names, way_back};
-use crate::game::{Change, CompletedBy, Game};
+use crate::game::{CompletedBy, Game};
 use crate::laws::illegal::IllegalReason;
 use crate::publish::{
     AlertDetail, AlertKind, AlertState, Audience, CloseReason, EventKind, Link, Severity,
@@ -13,17 +13,7 @@ use shakmaty::Color;
 impl Table {
     pub(super) fn observe(&mut self, observation: Observation) {
         match observation {
-            Observation::Moved {
-                keep,
-                moves,
-                why,
-                alternatives,
-            } => self.change_record(Change {
-                keep,
-                moves,
-                why,
-                alternatives,
-            }),
+            Observation::Moved(change) => self.change_record(change),
             Observation::Completed { side, by } => {
                 if by == CompletedBy::Press {
                     self.check_clock_sides(side);

@@ -6,7 +6,7 @@ use crate::Millis;
 use crate::board::{Contents, Reading};
 use crate::game::pgn::{self, PgnTags, Scope};
 use crate::game::snapshot::{self, Snapshot};
-use crate::game::{self, ResultState};
+use crate::game::{self, Change, ResultState};
 use crate::laws::Side;
 use crate::publish::{
     self, Alert, AlertBody, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason,
@@ -660,12 +660,12 @@ fn read(reading: &Reading) -> String {
 /// An observation in words.
 pub(super) fn observed(observation: &Observation) -> String {
     match observation {
-        Observation::Moved {
+        Observation::Moved(Change {
             keep,
             moves,
             why,
             alternatives,
-        } => {
+        }) => {
             let words: Vec<String> = moves
                 .iter()
                 .map(|seen| shakmaty::uci::UciMove::from_standard(seen.mv).to_string())
