@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -346,30 +346,19 @@ async fn a_port_that_we_may_not_open_says_so() {
         return;
     }
     // Root may open anything, so somebody else tries.
-    let spawned = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "nobody_opens_it", "--ignored"])
-        .env("JADOUBE_TEST_PORT", &board.node)
+    let node = board.node.to_str().unwrap();
+    let spawned = Command::new(env!("CARGO_BIN_EXE_jadoube"))
+        .args(["record", "--port", node, "--out", "/dev/null"])
         .current_dir("/")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
         .as_nobody()
         .output();
     match spawned {
-        Ok(output) => assert!(output.status.success(), "{output:?}"),
-        Err(error) => eprintln!("not tested, as nobody may not run this test: {error}"),
-    }
-}
-
-#[tokio::test]
-#[ignore = "run by a_port_that_we_may_not_open_says_so"]
-async fn nobody_opens_it() {
-    let node = PathBuf::from(std::env::var("JADOUBE_TEST_PORT").unwrap());
-    match open(&node).unwrap_err() {
-        OpenError::NoPermission { path, group } => {
-            assert_eq!(path, node);
-            assert!(group.is_some());
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{text}");
+            assert!(text.contains(node) && text.contains("permission"), "{text}");
         }
-        other => panic!("{other:?}"),
+        Err(error) => eprintln!("not tested, as nobody may not run the program: {error}"),
     }
 }
 
