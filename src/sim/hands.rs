@@ -1,8 +1,8 @@
 //! The hands of two players: how a move on paper becomes men lifted and put down.
 //!
 //! The shares of the `human` level follow what three recordings of real games show (of 36 captures 26 without an empty square, 7
-//! victim first, 3 own man first; 5 captured men dragged over a neighbouring square; 9 men seen on their way; 2 seen on the new
-//! square first) and what users of other programs reported (cases C to I). All arithmetic is in whole numbers, so that a seed gives
+//! victim first, 3 own man first; 5 captured men dragged over a neighbouring square; 9 of 199 men seen on their way; 2 seen on the
+//! new square first) and what users of other programs reported (cases C to I). All arithmetic is in whole numbers, so that a seed gives
 //! the same script on every machine.
 
 use std::fmt;
@@ -221,8 +221,14 @@ impl Hands {
             } else if self.human() && scene.moments_before(ply + 1).is_empty() && self.chance(30) {
                 manners.push(Manner::PressForgotten);
                 forgotten = Some((ply, side));
+            } else if self.human() && self.chance(EARLY_PRESSES) {
+                manners.push(Manner::PressedEarly);
+                let early = self.early_press(touched_ms, placed_ms);
+                table.act_at(early, Act::Press { side });
+                table.now = table.now.max(early);
+                pressed_ms = Some(early);
             }
-            if forgotten.is_none() {
+            if forgotten.is_none() && pressed_ms.is_none() {
                 let last = ply == game.moves.len();
                 table.wait(match self.level {
                     Level::Clean => 400,
@@ -260,6 +266,15 @@ impl Hands {
                 .push(self.ending(table, ending, &position, game));
         }
         truth
+    }
+
+    /// A press with the other hand, at the latest as the man is let go.
+    fn early_press(&mut self, touched_ms: Millis, placed_ms: Millis) -> Millis {
+        if self.chance(500) {
+            placed_ms + self.between(0, 20)
+        } else {
+            (placed_ms - self.between(20, 150)).max(touched_ms + 10)
+        }
     }
 
     /// Carries out one move; gives the time of the first touch.
@@ -325,7 +340,7 @@ impl Hands {
         to: Square,
         manners: &mut Vec<Manner>,
     ) {
-        let manner = self.capture_manner([700, 200, 100], manners);
+        let manner = self.capture_manner([720, 195, 85], manners);
         match manner {
             Manner::VictimFirst => {
                 table.lift(to);
@@ -631,7 +646,9 @@ impl Hands {
                         .collect();
                     self.pick(beside).into_iter().collect::<Vec<_>>()
                 }
-                Role::Bishop | Role::Rook | Role::Queen | Role::Pawn if self.chance(50) => {
+                Role::Bishop | Role::Rook | Role::Queen | Role::Pawn
+                    if attacks::between(from, to).any() && self.chance(SLIDES) =>
+                {
                     self.stops(from, to)
                 }
                 _ => Vec::new(),
@@ -789,6 +806,12 @@ fn reach(m: Move, table: &Table) -> Bitboard {
 
 /// Thinking times in thousandths of their mean, at eight equal shares: many quick moves, few long ones, as in real games.
 const THINK_PER_MILLE: [u64; 9] = [100, 240, 370, 520, 700, 950, 1350, 2050, 3540];
+
+/// Of 1000 moves over other squares so many are slid, which makes some 5 of 100 moves.
+const SLIDES: u64 = 150;
+
+/// Of 1000 presses so many come before the sensor can have shown the move: one in 30.
+const EARLY_PRESSES: u64 = 33;
 
 /// Nobody answers faster.
 const LEAST_THINK_MS: Millis = 250;

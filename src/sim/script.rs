@@ -78,7 +78,7 @@ pub struct Played {
     pub touched_ms: Millis,
     /// When the position stood on the board.
     pub placed_ms: Millis,
-    /// When the clock was pressed; `None` if it never was.
+    /// When the clock was pressed; `None` if it never was. It can be before the position stood there.
     pub pressed_ms: Option<Millis>,
     /// How it was done, where there was a choice.
     pub manners: Vec<Manner>,
@@ -117,6 +117,8 @@ pub enum Manner {
     PieceDirect,
     /// The clock was pressed only after the reply.
     PressForgotten,
+    /// The clock was pressed just before the man was put down, or at the same time: before any board can have shown the move.
+    PressedEarly,
 }
 
 /// Something beside the game that a person might have to look at.
@@ -176,7 +178,7 @@ impl Table {
     }
 
     pub fn finish(mut self, games: Vec<GameTruth>) -> Script {
-        // A dragged man is written down ahead of its time.
+        // What happens beside something else is not written down in order of time.
         self.actions.sort_by_key(|action| action.at_ms);
         Script {
             start: self.start,
@@ -208,10 +210,12 @@ impl Table {
     }
 
     pub fn act(&mut self, kind: Act) {
-        self.actions.push(Action {
-            at_ms: self.now,
-            kind,
-        });
+        self.act_at(self.now, kind);
+    }
+
+    /// Something that happens at another time than now, say a press while a man is still in the hand.
+    pub fn act_at(&mut self, at_ms: Millis, kind: Act) {
+        self.actions.push(Action { at_ms, kind });
     }
 
     /// A captured man shows on an empty square for a while, whatever else goes on meanwhile.

@@ -123,10 +123,11 @@ fn assert_plays(script: &Script, game: &SimGame, name: &str) {
     assert_eq!(truth.uci(), game.uci(), "{name}: truth");
     for played in &truth.plies {
         assert!(played.touched_ms < played.placed_ms, "{name}: {played:?}");
+        let early = played.manners.contains(&Manner::PressedEarly);
         assert!(
-            played
-                .pressed_ms
-                .is_none_or(|pressed| pressed > played.placed_ms),
+            played.pressed_ms.is_none_or(
+                |pressed| pressed > played.touched_ms && (early || pressed > played.placed_ms)
+            ),
             "{name}: {played:?}"
         );
     }
@@ -172,6 +173,7 @@ fn random_games_are_played_to_the_end_through_every_position() {
         Manner::PawnFirst,
         Manner::PieceDirect,
         Manner::PressForgotten,
+        Manner::PressedEarly,
     ] {
         assert!(
             manners.contains_key(&manner),
@@ -232,7 +234,7 @@ fn captures_look_as_they_do_in_the_recordings() {
     }
     let share = |manner| counts[&manner] * 100 / captures;
     assert!(
-        (65..=75).contains(&share(Manner::Overwritten)),
+        (69..=75).contains(&share(Manner::Overwritten)),
         "{counts:?}"
     );
     assert!(
@@ -243,6 +245,27 @@ fn captures_look_as_they_do_in_the_recordings() {
     assert!(
         (8..=16).contains(&share(Manner::VictimDragged)),
         "{counts:?}"
+    );
+}
+
+#[test]
+fn moves_and_presses_look_as_they_do_in_the_recordings() {
+    let (mut moves, mut slid, mut early) = (0, 0, 0);
+    for seed in 0..200 {
+        let human = script(&random_game(seed), Level::Human, seed);
+        for played in &human.games[0].plies {
+            moves += 1;
+            slid += usize::from(played.manners.contains(&Manner::Slid));
+            early += usize::from(played.manners.contains(&Manner::PressedEarly));
+        }
+    }
+    assert!(
+        (40..=60).contains(&(slid * 1000 / moves)),
+        "{slid} of {moves} slid"
+    );
+    assert!(
+        (26..=40).contains(&(early * 1000 / moves)),
+        "{early} of {moves} early"
     );
 }
 
