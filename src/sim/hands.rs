@@ -6,6 +6,7 @@
 //! the same script on every machine.
 
 mod moves;
+mod presses;
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,12 +14,13 @@ use std::str::FromStr;
 use fastrand::Rng;
 use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{Bitboard, Chess, Color, EnPassantMode, Position, Square};
+use shakmaty::{Bitboard, Chess, EnPassantMode, Position, Square};
 
 use super::pgn::SimGame;
 use super::scene::Scene;
 use super::script::{Act, GameTruth, Manner, Played, Script, Table};
 use crate::Millis;
+use presses::Presses;
 
 /// How the players handle the men.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +29,7 @@ pub enum Level {
     Clean,
     /// As people do.
     Human,
-    /// In a hurry.
+    /// In a hurry: 150 to 400 ms a ply in all, with both players' hands over the board.
     Blitz,
     /// With what goes wrong in boards and cables.
     Faulty,
@@ -74,7 +76,10 @@ impl fmt::Display for LevelError {
                 "hands \"{text}\" are not known; there are clean, human, blitz and faulty"
             ),
             LevelError::NotYet(level) => {
-                write!(f, "{level} hands cannot be played yet; use clean or human")
+                write!(
+                    f,
+                    "{level} hands cannot be played yet; use clean, human or blitz"
+                )
             }
         }
     }
@@ -82,7 +87,7 @@ impl fmt::Display for LevelError {
 
 impl std::error::Error for LevelError {}
 
-/// How long the players think.
+/// How long the players think. In blitz they do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// This long on average.
@@ -106,13 +111,13 @@ pub struct Hands {
 impl Hands {
     pub fn new(level: Level, seed: u64) -> Result<Hands, LevelError> {
         match level {
-            Level::Clean | Level::Human => Ok(Hands {
+            Level::Clean | Level::Human | Level::Blitz => Ok(Hands {
                 level,
                 pace: Pace::Mean(4_000),
                 rest_ms: 6_000,
                 rng: Rng::with_seed(seed),
             }),
-            Level::Blitz | Level::Faulty => Err(LevelError::NotYet(level)),
+            Level::Faulty => Err(LevelError::NotYet(level)),
         }
     }
 
@@ -179,11 +184,13 @@ impl Hands {
         // Where the irregular moves of a scene must not lead: what the same man could have done a move earlier.
         let mut earlier: Option<Chess> = None;
         let mut before: Option<Chess> = None;
-        let mut forgotten: Option<(usize, Color)> = None;
+        let mut presses = Presses::default();
         for (i, &m) in game.moves.iter().enumerate() {
             let ply = i + 1;
             let side = position.turn();
+            let stood_ms = table.now;
             table.wait(self.think(game, i));
+            table.now = table.now.max(presses.hand_is_back(side));
             table.settle_before(ply.saturating_sub(1));
 
             let mut manners = Vec::new();
@@ -197,57 +204,48 @@ impl Hands {
             }
             self.fidget(table, &position, m, &mut manners);
 
-            let first = table.now;
-            let touched_ms = self
+            let (mark, first) = (table.mark(), table.now);
+            let mut touched_ms = self
                 .play(table, &position, m, &mut manners)
                 .unwrap_or(first);
-            let placed_ms = table.now;
-            if scene.moments_before(ply + 1).is_empty() && scene.moments_before(ply + 2).is_empty()
+            if self.level == Level::Blitz
+                && ply > 1
+                && self.chance(OVERLAPS)
+                && let Some(from) = m.from()
             {
+                let before = stood_ms.saturating_sub(self.between(10, 120));
+                let early_ms = before.max(presses.hand_is_back(side));
+                if early_ms < stood_ms && table.lift_earlier(mark, from, early_ms) {
+                    manners.push(Manner::Overlapped);
+                    touched_ms = early_ms;
+                }
+            }
+            let placed_ms = table.now;
+            let undisturbed = |ply: usize| -> bool { scene.moments_before(ply).is_empty() };
+            if undisturbed(ply + 1) && undisturbed(ply + 2) {
                 self.drag_victim(table, &position, m, ply, &game.moves[i + 1..], &mut manners);
             }
             if m.is_castle() {
                 self.straighten(table, &position, m, &mut manners);
             }
-
-            let mut pressed_ms = None;
-            if let Some((earlier_ply, earlier_side)) = forgotten.take() {
-                // The lever is still on the opponent's side: he presses now, and only then can the answer be completed.
-                table.wait(self.between(200, 800));
-                table.act(Act::Press { side: earlier_side });
-                let earlier: &mut Played = &mut truth.plies[earlier_ply - 1];
-                earlier.pressed_ms = Some(table.now);
-            } else if self.human() && scene.moments_before(ply + 1).is_empty() && self.chance(30) {
-                manners.push(Manner::PressForgotten);
-                forgotten = Some((ply, side));
-            } else if self.human() && self.chance(EARLY_PRESSES) {
-                manners.push(Manner::PressedEarly);
-                let early = self.early_press(touched_ms, placed_ms);
-                table.act_at(early, Act::Press { side });
-                table.now = table.now.max(early);
-                pressed_ms = Some(early);
-            }
-            if forgotten.is_none() && pressed_ms.is_none() {
-                let last = ply == game.moves.len();
-                table.wait(match self.level {
-                    Level::Clean => 400,
-                    _ => self.between(150, 1200),
-                });
-                if !(last && self.human() && self.chance(500)) {
-                    table.act(Act::Press { side });
-                    pressed_ms = Some(table.now);
-                }
-            }
-
-            truth.plies.push(Played {
+            let played = Played {
                 ply,
                 side,
                 uci: UciMove::from_move(m, game.castling_mode()).to_string(),
                 touched_ms,
                 placed_ms,
-                pressed_ms,
+                pressed_ms: None,
                 manners,
-            });
+            };
+            let is_last = ply == game.moves.len();
+            let played = self.complete(
+                table,
+                &mut presses,
+                &mut truth.plies,
+                played,
+                (undisturbed(ply + 1), is_last),
+            );
+            truth.plies.push(played);
             let next = {
                 let mut next = position.clone();
                 next.play_unchecked(m);
@@ -267,16 +265,10 @@ impl Hands {
         truth
     }
 
-    /// A press with the other hand, at the latest as the man is let go.
-    fn early_press(&mut self, touched_ms: Millis, placed_ms: Millis) -> Millis {
-        if self.chance(500) {
-            placed_ms + self.between(0, 20)
-        } else {
-            (placed_ms - self.between(20, 150)).max(touched_ms + 10)
-        }
-    }
-
     fn think(&mut self, game: &SimGame, ply_index: usize) -> Millis {
+        if self.level == Level::Blitz {
+            return self.between(80, 220);
+        }
         let mean = match self.pace {
             Pace::Mean(mean) => mean,
             Pace::Recorded {
@@ -302,6 +294,8 @@ impl Hands {
     pub(super) fn hand_ms(&mut self) -> Millis {
         if !self.human() {
             HAND_MS
+        } else if self.level == Level::Blitz {
+            self.between(70, 180)
         } else if self.chance(250) {
             self.between(500, 900)
         } else {
@@ -315,6 +309,14 @@ impl Hands {
 
     pub(super) fn human(&self) -> bool {
         self.level != Level::Clean
+    }
+
+    /// The first of two where the players have time, the second where they have none.
+    pub(super) fn unless_hurried<T>(&self, unhurried: T, hurried: T) -> T {
+        match self.level {
+            Level::Blitz => hurried,
+            _ => unhurried,
+        }
     }
 
     pub(super) fn chance(&mut self, per_mille: u64) -> bool {
@@ -365,8 +367,8 @@ fn recorded_ms(game: &SimGame, ply_index: usize, increment_ms: Millis) -> Option
 /// Thinking times in thousandths of their mean, at eight equal shares: many quick moves, few long ones, as in real games.
 const THINK_PER_MILLE: [u64; 9] = [100, 240, 370, 520, 700, 950, 1350, 2050, 3540];
 
-/// Of 1000 presses so many come before the sensor can have shown the move: one in 30.
-const EARLY_PRESSES: u64 = 33;
+/// Of 1000 moves in a hurry so many begin before the opponent's stands on the board.
+const OVERLAPS: u64 = 400;
 
 /// Nobody answers faster.
 const LEAST_THINK_MS: Millis = 250;

@@ -51,6 +51,8 @@ pub struct Traced {
     pub began_ms: Millis,
     /// What the clock was set to; `None` where the board had none.
     pub control: Option<ClockControl>,
+    /// When who pressed, in the time of the messages.
+    pub presses: Vec<(Millis, Color)>,
     /// What really was played, in the script's time.
     pub games: Vec<GameTruth>,
 }
@@ -75,7 +77,7 @@ impl Traced {
             .map(|(at_ms, bytes)| (*at_ms, Event::FromBoard(bytes.clone())))
             .collect();
         if self.control.is_none() {
-            lines.extend(self.presses().map(|(at_ms, side)| {
+            lines.extend(self.presses.iter().map(|&(at_ms, side)| {
                 let side = side.fold_wb("white", "black");
                 let command = format!(r#"{{"verb":"press","args":{{"side":"{side}"}}}}"#);
                 (at_ms, Event::Command(command))
@@ -91,15 +93,6 @@ impl Traced {
             })
             .collect();
         Trace { header, lines }
-    }
-
-    /// When who pressed, in the time of the messages.
-    fn presses(&self) -> impl Iterator<Item = (Millis, Color)> + '_ {
-        self.games.iter().flat_map(|game| {
-            game.plies
-                .iter()
-                .filter_map(|played| Some((self.began_ms + played.pressed_ms?, played.side)))
-        })
     }
 }
 
@@ -117,6 +110,7 @@ pub fn trace(
 /// Any script from the dump to a few seconds after its end, at 9600 baud.
 pub fn trace_script(script: Script, board: VirtualBoard, options: &TableOptions) -> Traced {
     let games = script.games.clone();
+    let presses: Vec<(Millis, Color)> = script.presses().collect();
     let mut player = Player::new(0, script, board, options);
     let mut line = Line::new(line::BAUD);
     let mut messages = Vec::new();
@@ -139,10 +133,15 @@ pub fn trace_script(script: Script, board: VirtualBoard, options: &TableOptions)
         }
         player.handle_timeout(now);
     }
+    let began_ms = player.began_ms().unwrap_or(now);
     Traced {
         messages,
         control: options.control.clone(),
-        began_ms: player.began_ms().unwrap_or(now),
+        began_ms,
+        presses: presses
+            .into_iter()
+            .map(|(at_ms, side)| (began_ms + at_ms, side))
+            .collect(),
         games,
     }
 }

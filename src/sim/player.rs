@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use fastrand::Rng;
 use shakmaty::{Color, Piece, Role, Square};
 
 use super::clock::{ChessClock, ClockControl, ClockFace, SideFace};
@@ -23,6 +24,10 @@ pub struct TableOptions {
     pub clock_poll_ms: Millis,
     /// How long the men stand still, watched by a host, before the game begins.
     pub lead_in_ms: Millis,
+    /// Of 1000 changes that the board has noticed so many are never told; the next dump or scan has them.
+    pub unsent_per_mille: u16,
+    /// Picks the changes that are not told.
+    pub seed: u64,
 }
 
 impl Default for TableOptions {
@@ -33,6 +38,8 @@ impl Default for TableOptions {
             scan_ms: 220,
             clock_poll_ms: 400,
             lead_in_ms: 3_000,
+            unsent_per_mille: 0,
+            seed: 0,
         }
     }
 }
@@ -56,6 +63,8 @@ pub struct Player {
     lead_in_ms: Millis,
     scanner: Scanner<PieceCode>,
     clock: Option<Clock>,
+    unsent_per_mille: u16,
+    chance: Rng,
     output: VecDeque<Vec<u8>>,
 }
 
@@ -91,6 +100,8 @@ impl Player {
                 poll_ms: options.clock_poll_ms.max(1),
                 next_poll_ms: now,
             }),
+            unsent_per_mille: options.unsent_per_mille,
+            chance: Rng::with_seed(options.seed),
             output: VecDeque::new(),
             script,
         };
@@ -198,7 +209,9 @@ impl Player {
             let told = self
                 .board
                 .set_square(raw.expect("the scanner has 64 squares"), piece);
-            self.tell(told);
+            if self.chance.u16(..1000) >= self.unsent_per_mille {
+                self.tell(told);
+            }
         }
         if self
             .clock

@@ -17,6 +17,16 @@ pub struct Script {
     pub games: Vec<GameTruth>,
 }
 
+impl Script {
+    /// When who presses.
+    pub fn presses(&self) -> impl Iterator<Item = (Millis, Color)> + '_ {
+        self.actions.iter().filter_map(|action| match action.kind {
+            Act::Press { side } => Some((action.at_ms, side)),
+            _ => None,
+        })
+    }
+}
+
 /// Something that happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
@@ -119,6 +129,8 @@ pub enum Manner {
     PressForgotten,
     /// The clock was pressed just before the man was put down, or at the same time: before any board can have shown the move.
     PressedEarly,
+    /// His first man was in the air before the opponent's stood on its square.
+    Overlapped,
 }
 
 /// Something beside the game that a person might have to look at.
@@ -216,6 +228,26 @@ impl Table {
     /// Something that happens at another time than now, say a press while a man is still in the hand.
     pub fn act_at(&mut self, at_ms: Millis, kind: Act) {
         self.actions.push(Action { at_ms, kind });
+    }
+
+    /// Where the next action will be written down.
+    pub fn mark(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// Where what was written down since `mark` began with lifting the man on `square`: that happened earlier already.
+    pub fn lift_earlier(&mut self, mark: usize, square: Square, at_ms: Millis) -> bool {
+        let lift = Act::Square {
+            square,
+            piece: None,
+        };
+        match self.actions.get_mut(mark) {
+            Some(first) if first.kind == lift && at_ms < first.at_ms => {
+                first.at_ms = at_ms;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// A captured man shows on an empty square for a while, whatever else goes on meanwhile.

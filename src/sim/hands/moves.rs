@@ -52,7 +52,7 @@ impl Hands {
         to: Square,
         manners: &mut Vec<Manner>,
     ) {
-        if self.human() && self.chance(20) {
+        if self.human() && self.chance(self.unless_hurried(20, 0)) {
             manners.push(Manner::TargetFirst);
             table.place(to, piece);
             table.wait(self.between(40, 150));
@@ -72,7 +72,8 @@ impl Hands {
         to: Square,
         manners: &mut Vec<Manner>,
     ) {
-        let manner = self.capture_manner([720, 195, 85], manners);
+        let shares = self.unless_hurried([720, 195, 85], [850, 100, 50]);
+        let manner = self.capture_manner(shares, manners);
         match manner {
             Manner::VictimFirst => {
                 table.lift(to);
@@ -189,7 +190,8 @@ impl Hands {
         if self.human() && self.chance(500) {
             manners.push(Manner::PawnFirst);
             table.place(to, pawn);
-            table.wait(self.between(400, 2500));
+            let (low, high) = self.unless_hurried((400, 2500), (100, 300));
+            table.wait(self.between(low, high));
             if self.chance(700) {
                 table.lift(to);
                 table.wait(self.hand_ms());
@@ -228,9 +230,9 @@ impl Hands {
         let manner = match self.level {
             Level::Clean => Manner::KingFirst,
             _ => self.choose(&[
-                (800, Manner::KingFirst),
+                (self.unless_hurried(800, 500), Manner::KingFirst),
                 (100, Manner::RookFirst),
-                (100, Manner::TwoHanded),
+                (self.unless_hurried(100, 400), Manner::TwoHanded),
             ]),
         };
         manners.push(manner);
@@ -244,7 +246,7 @@ impl Hands {
             // Both men are in the air.
             table.wait(match self.level {
                 Level::Clean => HAND_MS,
-                _ => self.between(10, 150),
+                _ => self.between(10, self.unless_hurried(150, 60)),
             });
             table.lift(two_from);
             table.wait(self.hand_ms());
@@ -253,18 +255,20 @@ impl Hands {
                 places.swap(0, 1);
             }
             table.place(places[0].1, places[0].0);
+            let (low, high) = self.unless_hurried((10, 250), (5, 60));
             table.wait(match self.level {
                 Level::Clean => HAND_MS,
-                _ => self.between(10, 250),
+                _ => self.between(low, high),
             });
             table.place(places[1].1, places[1].0);
             return;
         }
         table.wait(self.hand_ms());
         table.place(one_to, one);
+        let (low, high) = self.unless_hurried((150, 1200), (30, 120));
         table.wait(match self.level {
             Level::Clean => HAND_MS,
-            _ => self.between(150, 1200),
+            _ => self.between(low, high),
         });
         table.lift(two_from);
         table.wait(self.hand_ms());
@@ -279,7 +283,7 @@ impl Hands {
         m: Move,
         manners: &mut Vec<Manner>,
     ) {
-        if !self.human() {
+        if !self.human() || self.level == Level::Blitz {
             return;
         }
         if self.chance(15)
@@ -314,7 +318,7 @@ impl Hands {
         let Some(castling) = m.castling_side() else {
             return;
         };
-        if !(self.human() && self.chance(150)) {
+        if !(self.human() && self.chance(self.unless_hurried(150, 0))) {
             return;
         }
         let side = position.turn();
@@ -359,8 +363,9 @@ impl Hands {
             .collect::<Bitboard>();
         if let Some(square) = self.pick(free) {
             manners.push(Manner::VictimDragged);
-            let from_ms = table.now + self.between(30, 600);
-            let until_ms = from_ms + self.between(80, 900);
+            let from_ms = table.now + self.between(30, self.unless_hurried(600, 120));
+            let until_ms =
+                from_ms + self.between(self.unless_hurried(80, 40), self.unless_hurried(900, 150));
             let victim = role.of(position.turn().other());
             table.ghost(ply, square, victim, from_ms, until_ms);
         }
@@ -385,7 +390,8 @@ impl Hands {
                     self.pick(beside).into_iter().collect::<Vec<_>>()
                 }
                 Role::Bishop | Role::Rook | Role::Queen | Role::Pawn
-                    if attacks::between(from, to).any() && self.chance(SLIDES) =>
+                    if attacks::between(from, to).any()
+                        && self.chance(self.unless_hurried(SLIDES, HURRIED_SLIDES)) =>
                 {
                     self.stops(from, to)
                 }
@@ -398,13 +404,14 @@ impl Hands {
                     Manner::Slid
                 });
             }
+            let (low, high) = self.unless_hurried((60, 300), (10, 40));
             for square in way {
-                table.wait(self.between(60, 300));
+                table.wait(self.between(low, high));
                 table.place(square, piece);
-                table.wait(if self.chance(100) {
+                table.wait(if self.chance(self.unless_hurried(100, 0)) {
                     1000
                 } else {
-                    self.between(60, 300)
+                    self.between(low, high)
                 });
                 table.lift(square);
             }
@@ -416,7 +423,11 @@ impl Hands {
     fn stops(&mut self, from: Square, to: Square) -> Vec<Square> {
         let mut way: Vec<Square> = attacks::between(from, to).into_iter().collect();
         way.sort_by_key(|square| square.distance(from));
-        let stops = if self.chance(400) { 2 } else { 1 };
+        let stops = if self.chance(self.unless_hurried(400, 700)) {
+            2
+        } else {
+            1
+        };
         while way.len() > stops {
             way.remove(self.rng.usize(..way.len()));
         }
@@ -426,9 +437,11 @@ impl Hands {
     fn pause_with_victim(&mut self, table: &mut Table) {
         let ms = if !self.human() {
             HAND_MS
-        } else if self.chance(150) {
+        } else if self.chance(self.unless_hurried(150, 0)) {
             // He has the victim in his hand and looks once more.
             self.between(1500, 12_000)
+        } else if self.level == Level::Blitz {
+            self.between(40, 120)
         } else {
             self.between(100, 600)
         };
@@ -459,3 +472,6 @@ fn reach(m: Move, table: &Table) -> Bitboard {
 
 /// Of 1000 moves over other squares so many are slid, which makes some 5 of 100 moves.
 const SLIDES: u64 = 150;
+
+/// In a hurry men are pushed rather than lifted.
+const HURRIED_SLIDES: u64 = 400;
