@@ -4,6 +4,8 @@ use crate::games;
 use crate::live::{self, Conditions, Live};
 use jadoube::sim::hands::Level;
 use jadoube::sim::pgn::SimGame;
+use jadoube::sim::scan::Sweep;
+use jadoube::wire::Family;
 use std::sync::LazyLock;
 
 /// A row of the table.
@@ -54,7 +56,9 @@ static CORPUS: LazyLock<[Vec<SimGame>; 2]> = LazyLock::new(|| {
 
 const PLAIN: Conditions = Conditions {
     level: Level::Human,
+    family: Family::Dgt,
     scan_ms: 220,
+    sweep: Sweep::Rolling,
     control: Some("40/5400+30:1800+30"),
     unsent: 0,
     lost: 0,

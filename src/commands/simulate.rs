@@ -17,7 +17,7 @@ use super::{Failure, games, print_line};
 use crate::Millis;
 use crate::sim::clock::ClockControl;
 use crate::sim::hands::{self, Level, Pace};
-use crate::sim::line::{BAUD, Line};
+use crate::sim::line::Line;
 use crate::sim::pgn::SimGame;
 use crate::sim::player::{Player, TableOptions};
 use crate::sim::scene::Scene;
@@ -166,7 +166,7 @@ impl VirtualPort {
         let begin = Instant::now();
         let table_ms =
             |at: Instant| ((at - begin).as_secs_f64() * 1000.0 * serving.speed) as Millis;
-        let mut line = Line::new(BAUD);
+        let mut line = Line::new(player.board().baud());
         let mut heard = begin;
         let mut began = false;
         let mut end: Option<Instant> = None;

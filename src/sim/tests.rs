@@ -7,16 +7,21 @@ use fastrand::Rng;
 use shakmaty::fen::Fen;
 use shakmaty::{Board, CastlingMode, Chess, Color, Outcome, Position, Role, Square};
 
+use super::board;
 use super::hands::{Hands, Level, Pace};
 use super::pgn::{self, SimGame};
 use super::player::{Player, TableOptions};
+use super::scan::Sweep;
 use super::scene::Scene;
 use super::script::{Act, IncidentKind, Manner, Script};
 use super::{trace, trace_script};
+use crate::Millis;
 use crate::trace::{Event, Trace, Writer};
+use crate::wire::Family;
 use crate::wire::dgt::{
     ClockMessage, Decoder, Item, Message, Mode, PieceCode, RawSquare, START, VirtualBoard,
 };
+use crate::wire::psb1;
 
 /// A game of random legal moves, leaning towards captures, castling and promotions.
 fn random_game(seed: u64) -> SimGame {
@@ -667,7 +672,10 @@ fn the_player_answers_its_host_before_during_and_after_the_game() {
     drain(&mut player);
     player.handle_host(80_000 + length, &[0x42]);
     assert!(matches!(drain(&mut player)[..], [Message::BoardDump(_)]));
-    assert_eq!(player.board().mode(), Mode::UpdateNice);
+    let board::VirtualBoard::Dgt(board) = player.board() else {
+        panic!("a DGT board")
+    };
+    assert_eq!(board.mode(), Mode::UpdateNice);
 }
 
 #[test]
@@ -873,5 +881,110 @@ fn traces_are_written_and_read_alike() {
                 }
             );
         }
+    }
+}
+
+/// What a presence board said, line by line, with the time of each.
+fn presence_lines(traced: &super::Traced) -> Vec<(Millis, psb1::Message)> {
+    let mut decoder = psb1::Decoder::default();
+    let mut lines = Vec::new();
+    for (at_ms, bytes) in &traced.messages {
+        decoder.push(bytes, |item| match item {
+            psb1::Item::Message(message) => lines.push((*at_ms, message)),
+            psb1::Item::Skipped(skipped) => panic!("{skipped:?}"),
+        });
+    }
+    lines
+}
+
+fn occupied(board: &Board, rotated: bool) -> u64 {
+    let occupied = board.occupied();
+    if rotated {
+        occupied.rotate_180().into()
+    } else {
+        occupied.into()
+    }
+}
+
+#[test]
+fn a_presence_board_tells_where_men_stand_and_that_it_lives() {
+    for seed in 0..30 {
+        let game = random_game(seed);
+        for (rotated, scan_ms, sweep) in [
+            (false, 20, Sweep::Whole),
+            (true, 40, Sweep::Whole),
+            (false, 250, Sweep::Rolling),
+            (true, 0, Sweep::Whole),
+        ] {
+            let options = TableOptions {
+                rotated,
+                scan_ms,
+                sweep,
+                // It is of no use there.
+                control: with_clock().control,
+                ..TableOptions::of(Family::Psb1)
+            };
+            let traced = trace(&game, Level::Human, seed, &options).unwrap();
+            assert!(traced.control.is_none());
+            let lines = presence_lines(&traced);
+            assert!(
+                matches!(lines[0].1, psb1::Message::Hello(_)),
+                "{:?}",
+                lines[0]
+            );
+            let scans: Vec<(Millis, u8, u64)> = lines
+                .iter()
+                .filter_map(|(at_ms, message)| match message {
+                    psb1::Message::Scan { seq, squares, .. } => {
+                        Some((*at_ms, *seq, squares.occupied))
+                    }
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(scans[0].2, occupied(game.start.board(), rotated));
+            let last = scans.last().unwrap();
+            assert_eq!(
+                last.2,
+                occupied(game.last_position().board(), rotated),
+                "seed {seed}"
+            );
+            for two in scans.windows(2) {
+                assert_eq!(two[1].1, two[0].1.wrapping_add(1));
+                assert!(two[1].0 - two[0].0 <= 1_010, "{two:?}");
+            }
+            assert_eq!(traced.to_trace().header.board, Family::Psb1);
+            let presses = traced
+                .to_trace()
+                .lines
+                .into_iter()
+                .filter(|line| matches!(line.event, Event::Command(_)))
+                .count();
+            let pressed = traced.games[0]
+                .plies
+                .iter()
+                .filter(|ply| ply.pressed_ms.is_some());
+            assert_eq!(presses, pressed.count());
+        }
+    }
+}
+
+/// Two scans must agree: a move is told at most two of them after the hand, and what hands do between is seen as it was.
+#[test]
+fn a_presence_board_is_as_fast_as_its_scans() {
+    let game = random_game(4);
+    let script = script(&game, Level::Clean, 4);
+    let options = TableOptions::of(Family::Psb1);
+    let board = board::VirtualBoard::of(Family::Psb1).unwrap();
+    let traced = trace_script(script.clone(), board, &options);
+    let lines = presence_lines(&traced);
+    for ply in &traced.games[0].plies {
+        let placed_ms = traced.began_ms + ply.placed_ms;
+        let told = lines
+            .iter()
+            .find(|(at_ms, message)| {
+                *at_ms > placed_ms && matches!(message, psb1::Message::Scan { .. })
+            })
+            .unwrap();
+        assert!(told.0 <= placed_ms + 50, "{ply:?} {told:?}");
     }
 }

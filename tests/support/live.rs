@@ -10,13 +10,15 @@ use jadoube::publish::{
     AlertBody, AlertKind, Body, Doubt, EventKind, Payload, Phase, Severity, Side,
 };
 use jadoube::session::{Session, Settings};
+use jadoube::sim::board::VirtualBoard;
 use jadoube::sim::hands::{Hands, Level};
-use jadoube::sim::line::{self, Line};
+use jadoube::sim::line::Line;
 use jadoube::sim::pgn::SimGame;
 use jadoube::sim::player::{Player, TableOptions};
+use jadoube::sim::scan::Sweep;
 use jadoube::sim::script::{GameTruth, Script};
 use jadoube::trace::{Event, Header, Line as TraceLine, Trace};
-use jadoube::wire::dgt::VirtualBoard;
+use jadoube::wire::Family;
 use shakmaty::Color;
 use std::collections::BTreeMap;
 
@@ -24,8 +26,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions {
     pub level: Level,
+    pub family: Family,
     pub scan_ms: Millis,
-    /// What the clock at the board is set to; without one the presses come as commands.
+    pub sweep: Sweep,
+    /// What the clock at the board is set to; without one, or at a board that knows none, the presses come as commands.
     pub control: Option<&'static str>,
     /// Of 1000 changes so many are never told.
     pub unsent: u16,
@@ -40,7 +44,9 @@ impl Default for Conditions {
     fn default() -> Conditions {
         Conditions {
             level: Level::Human,
+            family: Family::Dgt,
             scan_ms: 220,
+            sweep: Sweep::Rolling,
             control: Some("40/5400+30:1800+30"),
             unsent: 0,
             lost: 0,
@@ -190,6 +196,7 @@ pub fn play_script(game: &SimGame, script: Script, conditions: &Conditions, seed
 /// A board, its line and the session that reads it.
 struct Table {
     conditions: Conditions,
+    greeting: &'static [u8],
     chance: fastrand::Rng,
     /// When who presses, in the script's time, where the board has no clock; the next one last.
     presses: Vec<(Millis, Color)>,
@@ -208,13 +215,16 @@ impl Table {
             Watch::Ignore
         };
         let start = &script.games[0].start_fen;
+        let board = VirtualBoard::of(conditions.family).expect("a board that can be played");
         let mut settings = Settings::new("1");
+        settings.family = conditions.family;
         settings.watch = watch;
         settings.armed = Some(Pairing {
             start: Position::from_fen(start, game.chess960).expect("a game's own beginning"),
             ..Pairing::default()
         });
         let header = Header {
+            board: conditions.family,
             silence: watch,
             chess960: game.chess960,
             fen: Some(start.clone()),
@@ -225,13 +235,14 @@ impl Table {
                 .control
                 .map(|control| control.parse().expect("a time control")),
             scan_ms: conditions.scan_ms,
+            sweep: conditions.sweep,
             rotated: conditions.rotated,
             unsent_per_mille: conditions.unsent,
             seed,
-            ..TableOptions::default()
+            ..TableOptions::of(conditions.family)
         };
         let mut presses: Vec<(Millis, Color)> = Vec::new();
-        if conditions.control.is_none() {
+        if conditions.control.is_none() || !board.has_clock() {
             presses.extend(script.presses());
             presses.reverse();
         }
@@ -239,8 +250,9 @@ impl Table {
             conditions: *conditions,
             chance: fastrand::Rng::with_seed(seed),
             presses,
-            player: Player::new(0, script, VirtualBoard::default(), &options),
-            line: Line::new(line::BAUD),
+            greeting: board.greeting(),
+            line: Line::new(board.baud()),
+            player: Player::new(0, script, board, &options),
             session: Session::new(settings, 0),
             told: Told::default(),
             trace: Trace {
@@ -254,7 +266,7 @@ impl Table {
         let mut now = 0;
         self.session.handle_opened(now);
         if !self.conditions.asks {
-            self.player.handle_host(now, SEND_BOARD_AND_UPDATES);
+            self.player.handle_host(now, self.greeting);
         }
         let mut end = None;
         loop {
@@ -332,9 +344,6 @@ impl Table {
         });
     }
 }
-
-/// SEND_BRD and SEND_UPDATE_NICE (protocol sheet 2).
-const SEND_BOARD_AND_UPDATES: &[u8] = &[0x42, 0x4b];
 
 /// Whatever is to be said of a game is said by then.
 const AFTERWARDS_MS: Millis = 30_000;
