@@ -54,7 +54,6 @@ async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
     let game = pgn::read(GAME.as_bytes()).remove(0).unwrap();
     let scene = Scene::new().result_kings(game.result);
     let script = Hands::new(Level::Human, 7)
-        .unwrap()
         .with_pace(Pace::Mean(350))
         .script_with(&game, &scene);
     let options = TableOptions {

@@ -265,7 +265,7 @@ fn traced(game: &SimGame, level: Level, seed: u64) -> Traced {
         scan_ms: [0, 40, 250][seed as usize % 3],
         ..TableOptions::default()
     };
-    sim::trace(game, level, seed, &options).expect("hands that can play")
+    sim::trace(game, level, seed, &options)
 }
 
 /// The sample with commands and noise between its lines; as it is for seed 0.
@@ -608,7 +608,7 @@ impl Tally {
                 rotated,
                 ..TableOptions::default()
             };
-            let traced = sim::trace(game, Level::Human, seed, &options).expect("human hands");
+            let traced = sim::trace(game, Level::Human, seed, &options);
             let name = format!("{name}-{scan_ms}{}", if rotated { "-rotated" } else { "" });
             self.judge(&traced, &name);
         }

@@ -4,7 +4,7 @@ use shakmaty::{Position, Square};
 
 use crate::Millis;
 use crate::sim::clock::ClockControl;
-use crate::sim::hands::{Hands, Level, LevelError, Pace};
+use crate::sim::hands::{Hands, Level, Pace};
 use crate::sim::pgn::{self, PgnError, SimGame};
 use crate::sim::scene::Scene;
 use crate::sim::script::{IncidentKind, Script};
@@ -40,8 +40,6 @@ pub enum ProgrammeError {
     Start(usize),
     #[error("there is no game for a table")]
     Empty,
-    #[error(transparent)]
-    Hands(#[from] LevelError),
 }
 
 /// Deals the games to at most so many tables. `speed` shortens what the players think, nothing else: how long men must stand to
@@ -89,7 +87,7 @@ fn table(
 ) -> Result<TableProgramme, ProgrammeError> {
     let name = (index + 1).to_string();
     let seeds = SEEDS[index % 2];
-    let mut hands = Hands::new(Level::Human, seeds[index / 2 % seeds.len()])?
+    let mut hands = Hands::new(Level::Human, seeds[index / 2 % seeds.len()])
         .with_pace(Pace::Mean((THINK_MS as f64 / speed) as Millis))
         .with_rest(REST_MS);
     let (games, scene): (Vec<SimGame>, fn(&SimGame) -> Scene) = match choice {
@@ -145,6 +143,8 @@ fn announce(script: &Script) -> Vec<String> {
             IncidentKind::Analysis => "after a handshake, with stopped clocks, analysis".into(),
             IncidentKind::ResultKings => "the kings in the centre show the result".into(),
             IncidentKind::SetUp => "the men are set up again".into(),
+            // Only faulty hands do more, and the demo's are not.
+            kind => format!("{at} {kind} ({squares})"),
         });
     }
     lines
