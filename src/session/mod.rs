@@ -622,8 +622,8 @@ impl Table {
             self.watch_array();
             return;
         }
-        if self.watch_array() {
-            // A new game has begun with this change, which it has taken already.
+        if self.watch_array() || self.turn_by_first_move(look) {
+            // The game has begun with this change, and has taken it already.
             return;
         }
         let orientation = self.stands();
