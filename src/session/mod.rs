@@ -44,7 +44,7 @@ pub use output::seconds as output_time;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub table: String,
-    /// What its board speaks. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
+    /// What its board speaks, unless it is found to be another. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
     pub family: Family,
     /// Names the numbering of events; made with the store.
     pub stream: String,
@@ -208,7 +208,16 @@ impl Session {
         }
         session.table.run_until(told_until);
         session.table.forget_output();
+        session.driver.handle_family(session.table.settings.family);
         session
+    }
+
+    /// A board of this family is plugged in; told before the port is opened.
+    pub fn handle_family(&mut self, now: Millis, family: Family) {
+        if self.table.settings.family != family {
+            self.driver.handle_family(family);
+            self.enter(now, What::Family(family));
+        }
     }
 
     /// The port is open, and the board will be asked what it is.
@@ -501,6 +510,10 @@ impl Table {
             What::Wall(wall) => self.wall = *wall,
             What::Paired => self.openings.follow_pairings(),
             What::Link(state) => self.apply_link(*state),
+            What::Family(family) => {
+                self.settings.family = *family;
+                self.abilities = board::abilities(*family);
+            }
             What::Serial(serial) => self.serial = Some(serial.clone()),
             What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
             What::Battery(percent) => self.battery = Some(*percent),
