@@ -192,7 +192,8 @@ impl Game {
                 Event::Correction { keep, reason: why }
             });
         }
-        let gap = moves.len().saturating_sub(removed);
+        let plies = moves.len();
+        let gap = plies.saturating_sub(removed);
         let told: Vec<String> = alternatives
             .iter()
             .map(|line| self.line.uci_of(keep, line))
@@ -234,7 +235,7 @@ impl Game {
         self.quiet_since = (open && !self.clocks.used && !clock_attached).then_some(now);
         self.change();
         ambiguous.then_some(Orders {
-            plies: gap,
+            plies,
             orders: told.len(),
         })
     }

@@ -172,6 +172,15 @@ impl Sensing {
             0
         };
         tentative.moves.append(&mut moves);
+        if let Some(doubtful) = self.in_any_order(&tentative, now, cx) {
+            let told_before = doubtful.keep.saturating_sub(tentative.keep);
+            tentative.moves.truncate(told_before);
+            if told_before > 0 {
+                self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+            }
+            self.observations.push_back(Observation::Moved(doubtful));
+            return;
+        }
         let before = match tentative.moves.len() {
             0 | 1 => cx.line.position(tentative.keep).clone(),
             n => tentative.moves[n - 2].after.clone(),

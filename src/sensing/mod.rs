@@ -21,6 +21,7 @@ pub mod explain;
 mod faults;
 mod look;
 mod press;
+mod scan;
 mod search;
 mod trail;
 mod view;

@@ -528,7 +528,7 @@ impl Sensing {
 type Healed = (usize, Position, Lines);
 
 /// The most plies that are read at once.
-const MISSED: usize = 4;
+pub(super) const MISSED: usize = 4;
 
 /// A ply that was read, and whether its man may have gone on from there.
 struct Recorded {
