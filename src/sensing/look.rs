@@ -181,6 +181,14 @@ impl Sensing {
             self.observations.push_back(Observation::Moved(doubtful));
             return;
         }
+        self.retraced = cx.has_clock && {
+            let view = View {
+                line: cx.line,
+                keep: tentative.keep,
+                moves: &tentative.moves,
+            };
+            Self::retraces(&view).is_some()
+        };
         let before = match tentative.moves.len() {
             0 | 1 => cx.line.position(tentative.keep).clone(),
             n => tentative.moves[n - 2].after.clone(),

@@ -21,6 +21,7 @@ pub mod explain;
 mod faults;
 mod look;
 mod press;
+mod retrace;
 mod scan;
 mod search;
 mod trail;
@@ -262,6 +263,8 @@ pub struct Sensing {
     unspent: Option<Color>,
     /// Without a clock: a position of the game so far that stands on the board again, from further back than a takeback goes.
     away: Option<usize>,
+    /// The last plies may have been a takeback; it is judged once the board has rested.
+    retraced: bool,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -323,6 +326,7 @@ impl Sensing {
             presses: VecDeque::new(),
             unspent: None,
             away: None,
+            retraced: false,
             look_due: false,
             waiting: None,
             waiting_since: 0,
@@ -370,6 +374,7 @@ impl Sensing {
         self.dump_asked = false;
         self.dump_seen = false;
         self.grace_passed = false;
+        self.retraced = false;
         if changed.into_iter().any(|square| CENTRE.contains(&square)) {
             self.watch_kings(now);
         }
@@ -525,6 +530,7 @@ impl Sensing {
         self.presses.clear();
         self.unspent = None;
         self.away = None;
+        self.retraced = false;
         self.look_due = false;
         self.resumed = false;
         self.waiting = None;
@@ -575,6 +581,11 @@ impl Sensing {
         {
             self.judge_press_if_due(now, cx);
             return "press";
+        }
+        if self.retraced && now >= self.last_change + self.timing.takeback {
+            self.retraced = false;
+            self.take_back_retraced(cx);
+            return "retraced";
         }
         let name = if let Some((at, square)) = self.lift_over_fault
             && now >= at + self.timing.reply_lift
@@ -644,7 +655,7 @@ impl Sensing {
         if let Some((at, _)) = self.lift_over_fault {
             add(at + self.timing.reply_lift);
         }
-        if !self.dump_asked && cx.can_dump {
+        if self.retraced || (!self.dump_asked && cx.can_dump) {
             add(self.last_change + self.timing.takeback);
         }
         if !self.grace_passed {
@@ -664,6 +675,7 @@ impl Sensing {
         self.tentative = None;
         self.lift_over_fault = None;
         self.look_due = false;
+        self.retraced = false;
         self.searched = true;
         self.dump_asked = true;
         self.grace_passed = true;
