@@ -10,7 +10,7 @@
 
 use crate::Millis;
 use crate::board::{Contents, Picture};
-use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line};
+use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line, Ply};
 use crate::laws::illegal::{Attempt, IllegalReason};
 use crate::laws::position::Position;
 use crate::laws::result::{CENTRE, GameResult};
@@ -61,6 +61,8 @@ pub struct Timing {
     pub quiet: Millis,
     /// The kings stand in the centre for so long.
     pub sign: Millis,
+    /// A king that goes on sooner is on his way to the centre.
+    pub walk: Millis,
 }
 
 impl Default for Timing {
@@ -80,6 +82,7 @@ impl Default for Timing {
             reply_lift: 1_000,
             quiet: 10_000,
             sign: 5_000,
+            walk: 3_000,
         }
     }
 }
@@ -151,9 +154,10 @@ pub enum Observation {
     Stable,
     /// The board should be read anew.
     AskDump,
-    /// Both kings have stood on two of d4 e4 d5 e5.
+    /// Both kings have stood on two of d4 e4 d5 e5. What was seen of them since they set out for there was no play.
     ResultSign {
         result: GameResult,
+        set_out: Option<Millis>,
     },
 }
 
@@ -550,8 +554,9 @@ impl Sensing {
             && now >= since + self.timing.sign
         {
             self.sign_told = true;
+            let set_out = self.kings_set_out(cx);
             self.observations
-                .push_back(Observation::ResultSign { result });
+                .push_back(Observation::ResultSign { result, set_out });
             return "sign";
         }
         if !self.searched && now >= self.quiet_at() {
@@ -739,6 +744,23 @@ impl Sensing {
 
     fn quiet_at(&self) -> Millis {
         self.last_change + self.timing.settle
+    }
+
+    /// Since when the last plies are kings on their way to the centre: steps that nobody pressed and that went on at once.
+    fn kings_set_out(&self, cx: &Context<'_>) -> Option<Millis> {
+        let is_step = |ply: &&Ply| {
+            let to = ply.mv.to();
+            matches!(
+                ply.mv,
+                Move::Normal {
+                    role: Role::King,
+                    ..
+                }
+            ) && !ply.pressed
+                && (CENTRE.contains(&to) || self.trail.at(to) <= ply.seen_at + self.timing.walk)
+        };
+        let steps = cx.line.plies.iter().rev().take_while(is_step);
+        steps.last().map(|ply| ply.seen_at)
     }
 
     /// Both kings on two of d4 e4 d5 e5 can be no position of play: those squares all touch.
