@@ -263,6 +263,28 @@ impl Game {
         }
     }
 
+    /// The game was held to be over while it went on like this.
+    pub fn play_on(&mut self, on: Game) {
+        let plies = self.line.plies.iter().zip(&on.line.plies);
+        let keep = plies.take_while(|(held, on)| held.mv == on.mv).count();
+        if keep < self.line.len() {
+            self.line.plies.truncate(keep);
+            let reason = CorrectionReason::Reread;
+            self.tell(Event::Correction { keep, reason });
+        }
+        self.clocks = on.clocks;
+        self.quiet_since = on.quiet_since;
+        for (index, ply) in on.line.plies.into_iter().enumerate() {
+            if index >= keep {
+                self.push(ply);
+                self.tell_move(index + 1);
+            } else if ply.by.is_some() {
+                self.line.plies[index] = ply;
+            }
+        }
+        self.change();
+    }
+
     /// The game goes on from another position; what was played before it, as the record tells it, is kept for the PGN.
     pub fn go_on_from(&mut self, now: Millis, position: Position, played: Option<Snapshot>) {
         self.line = Line::new(position);

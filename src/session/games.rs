@@ -61,6 +61,7 @@ impl Table {
         );
         let (table, stream) = (&self.settings.table, &self.settings.stream);
         self.game = Some(self.openings.open(table, stream));
+        self.played_on = None;
         self.array = Array::default();
         self.setup_judged = false;
         let now = self.now;
