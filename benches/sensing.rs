@@ -94,7 +94,7 @@ impl Prepared {
         let mut to_move: Option<Wing> = None;
         for (at, bytes) in messages {
             driver.handle_bytes(*at, bytes, |reading| match reading {
-                Reading::Dump(squares) if first.is_empty() => {
+                Reading::Scan { squares, .. } if first.is_empty() => {
                     rotated = squares.contains(&(
                         Square::A1,
                         Contents::Piece(shakmaty::Role::Rook.of(Color::Black)),

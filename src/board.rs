@@ -11,8 +11,9 @@ use std::fmt;
 
 pub mod dgt;
 pub mod driver;
+pub mod psb1;
 
-pub use driver::{Abilities, Dialect, Driver, Reading, abilities, dialect, is_supported};
+pub use driver::{Abilities, Dialect, Driver, Reading, Watch, abilities, dialect, is_supported};
 
 /// What a sensor can know of one square.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

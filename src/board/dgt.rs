@@ -102,6 +102,7 @@ fn unread(skipped: Skipped) -> Reading {
     Reading::Skipped {
         bytes: skipped.bytes,
         reason: skipped.reason.to_string(),
+        loss: true,
     }
 }
 
@@ -116,7 +117,10 @@ fn reading(message: Message) -> Reading {
             for ((slot, raw), code) in squares.iter_mut().zip(RawSquare::all()).zip(codes.iter()) {
                 *slot = (square_of(raw), contents_of(*code));
             }
-            Reading::Dump(Box::new(squares))
+            Reading::Scan {
+                squares: Box::new(squares),
+                gapless: false,
+            }
         }
         Message::Clock(ClockMessage::Times(times)) => Reading::Clock(clock_reading(&times)),
         Message::Clock(ClockMessage::Absent) => Reading::Clock(clock::Reading::Absent),

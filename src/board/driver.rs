@@ -2,7 +2,7 @@
 //!
 //! Nothing here reaches the record but through [`Reading`]; what is asked and when has no say in what the answers mean.
 
-use super::{Contents, dgt};
+use super::{Contents, dgt, psb1};
 use crate::clock::ClockSource;
 use crate::text::words;
 use crate::wire::Family;
@@ -19,8 +19,14 @@ pub enum Reading {
         square: Square,
         contents: Contents,
     },
-    /// All of them.
-    Dump(Box<[(Square, Contents); 64]>),
+    /// All of them, at one look.
+    Scan {
+        squares: Box<[(Square, Contents); 64]>,
+        /// The board had told of every change until then, so that what differs has changed just now. Otherwise nothing tells when.
+        gapless: bool,
+    },
+    /// The board told of changes that came after others which nobody heard: only a scan tells what stands there.
+    Missed,
     Clock(clock::Reading),
     /// Its own number. Some boards have two, and the long one is on the label.
     Serial {
@@ -35,6 +41,8 @@ pub enum Reading {
     Skipped {
         bytes: u32,
         reason: String,
+        /// What was said of squares may be lost with them, unnoticed.
+        loss: bool,
     },
 }
 
@@ -49,6 +57,11 @@ pub trait Dialect: fmt::Debug + Send {
     /// What is asked once the port is open, a write each: what it is, all squares, and that it reports from now on.
     fn opening(&self) -> Vec<Vec<u8>>;
 
+    /// What of the opening is to be asked again every second, as long as it is not answered.
+    fn unanswered(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Asks for all squares; none where a board cannot be asked for them.
     fn ask_squares(&self) -> Option<Vec<u8>>;
 
@@ -57,6 +70,11 @@ pub trait Dialect: fmt::Debug + Send {
 
     /// Asks for something that every board answers, and that changes nothing.
     fn ask_life(&self) -> Vec<u8>;
+
+    /// How long a board of which nothing can be read is still there, where these boards give signs of life unasked.
+    fn silent_after(&self) -> Option<Millis> {
+        None
+    }
 
     /// Takes bytes in and hands out what they say.
     fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading));
@@ -72,7 +90,8 @@ pub trait Dialect: fmt::Debug + Send {
 pub fn dialect(family: Family) -> Option<Box<dyn Dialect>> {
     match family {
         Family::Dgt => Some(Box::<dgt::Dgt>::default()),
-        Family::DgtBus | Family::Psb1 | Family::Certabo | Family::Chesslink => None,
+        Family::Psb1 => Some(Box::<psb1::Psb1>::default()),
+        Family::DgtBus | Family::Certabo | Family::Chesslink => None,
     }
 }
 
@@ -107,16 +126,21 @@ pub struct Driver {
     watch: Watch,
     writes: VecDeque<Vec<u8>>,
     opened: bool,
+    opened_at: Millis,
     heard_at: Millis,
     /// When the last bytes came.
     bytes_at: Millis,
     /// When the question was put that is not answered yet.
     asked_at: Option<Millis>,
+    /// When the opening was asked last.
+    greeted_at: Millis,
     dump_wanted: bool,
     dump_asked_at: Option<Millis>,
     dump_heard_at: Millis,
     silent: bool,
     skipped_bytes: u64,
+    /// A message has come since the port was opened.
+    spoken: bool,
     /// When the last message came, or the port was opened; and what was skipped since.
     message_at: Millis,
     skipped_since: u64,
@@ -147,6 +171,10 @@ words! {
 const ASK_AFTER_MS: Millis = 2_000;
 /// A question open for so long makes a board silent (protocol sheet 7.4: about 3 s).
 const SILENT_AFTER_MS: Millis = 3_000;
+/// A board that has not said what it is is asked again after this time (sheet of boards 3.2).
+const GREET_EVERY_MS: Millis = 1_000;
+/// Opening its port starts many a microcontroller anew, and what it runs takes its time until it speaks.
+const START_MS: Millis = 8_000;
 /// Bytes that come later than so long after the ones before belong to no frame of those (protocol sheet 3.1: about half a second). In a
 /// trace whose silence means nothing, the times of its chunks mean nothing either.
 const STALL_MS: Millis = 500;
@@ -168,14 +196,17 @@ impl Driver {
             watch,
             writes: VecDeque::new(),
             opened: false,
+            opened_at: 0,
             heard_at: 0,
             bytes_at: 0,
             asked_at: None,
+            greeted_at: 0,
             dump_wanted: false,
             dump_asked_at: None,
             dump_heard_at: 0,
             silent: false,
             skipped_bytes: 0,
+            spoken: false,
             message_at: 0,
             skipped_since: 0,
             foreign: false,
@@ -189,9 +220,12 @@ impl Driver {
         self.silent = false;
         self.asked_at = None;
         self.dump_asked_at = None;
+        self.opened_at = now;
         self.heard_at = now;
+        self.greeted_at = now;
         self.dump_heard_at = now;
         self.hear_message(now);
+        self.spoken = false;
         self.writes.clear();
         if let Some(dialect) = &self.dialect {
             self.writes.extend(dialect.opening());
@@ -202,7 +236,9 @@ impl Driver {
     pub fn resume(&mut self, now: Millis, unfinished: &Unfinished, skipped_bytes: u64) {
         self.bytes_at = unfinished.at;
         self.opened = true;
+        self.opened_at = now;
         self.heard_at = now;
+        self.greeted_at = now;
         self.dump_heard_at = now;
         self.hear_message(now);
         self.skipped_bytes = skipped_bytes;
@@ -230,7 +266,6 @@ impl Driver {
         }
         self.heard_at = now;
         self.asked_at = None;
-        self.silent = false;
         let stalled = self.watch == Watch::Judge && now > self.bytes_at + STALL_MS;
         self.bytes_at = now;
         let Driver {
@@ -244,18 +279,22 @@ impl Driver {
         } = self;
         let mut is_message = false;
         let mut take = |reading: Reading| {
-            if let Reading::Skipped { bytes, .. } = &reading {
+            if let Reading::Skipped { bytes, loss, .. } = &reading {
                 *skipped_bytes += u64::from(*bytes);
                 *skipped_since += u64::from(*bytes);
-                *dump_wanted = true;
+                *dump_wanted |= *loss;
             } else {
                 is_message = true;
                 *skipped_since = 0;
             }
-            if matches!(reading, Reading::Dump(_)) {
-                *dump_heard_at = now;
-                *dump_asked_at = None;
-                *dump_wanted = false;
+            match reading {
+                Reading::Scan { .. } => {
+                    *dump_heard_at = now;
+                    *dump_asked_at = None;
+                    *dump_wanted = false;
+                }
+                Reading::Missed => *dump_wanted = true,
+                _ => {}
             }
             sink(reading);
         };
@@ -269,19 +308,46 @@ impl Driver {
             None => take(Reading::Skipped {
                 bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
                 reason: format!("boards of family {} cannot be read yet", self.family),
+                loss: false,
             }),
         }
         if is_message {
-            self.message_at = now;
-            self.foreign = false;
+            self.hear_message(now);
+        }
+        if is_message || self.silent_after().is_none() {
+            self.silent = false;
         }
         self.ask_if_wanted(now);
     }
 
     fn hear_message(&mut self, now: Millis) {
+        self.spoken = true;
         self.message_at = now;
         self.skipped_since = 0;
         self.foreign = false;
+    }
+
+    fn silent_after(&self) -> Option<Millis> {
+        self.dialect.as_ref().and_then(|it| it.silent_after())
+    }
+
+    /// When the board is silent, unless something comes.
+    fn silent_at(&self) -> Option<Millis> {
+        match (self.silent_after(), self.spoken) {
+            (Some(after), true) => Some(self.message_at + after),
+            (Some(after), false) => Some(self.opened_at + after.max(START_MS)),
+            (None, _) => self.asked_at.map(|at| at + SILENT_AFTER_MS),
+        }
+    }
+
+    /// What of the opening is put again, and when.
+    fn greeting(&self) -> Option<(Millis, Vec<u8>)> {
+        let question = self
+            .dialect
+            .as_ref()
+            .filter(|_| !self.foreign)?
+            .unanswered()?;
+        Some((self.greeted_at + GREET_EVERY_MS, question))
     }
 
     /// Asks for all squares, at once or as soon as the answer to an earlier question cannot come any more.
@@ -318,14 +384,17 @@ impl Driver {
         if self.foreign_at().is_some_and(|at| now >= at) {
             self.foreign = true;
         }
-        match self.asked_at {
-            Some(at) if now >= at + SILENT_AFTER_MS => self.silent = true,
-            None if now >= self.heard_at + ASK_AFTER_MS => {
-                self.asked_at = Some(now);
-                self.writes
-                    .extend(self.dialect.as_ref().map(|dialect| dialect.ask_life()));
-            }
-            _ => {}
+        if self.silent_at().is_some_and(|at| now >= at) {
+            self.silent = true;
+        }
+        if self.asked_at.is_none() && now >= self.heard_at + ASK_AFTER_MS {
+            self.asked_at = Some(now);
+            self.writes
+                .extend(self.dialect.as_ref().map(|dialect| dialect.ask_life()));
+        }
+        if let Some((_, question)) = self.greeting().filter(|(at, _)| now >= *at) {
+            self.greeted_at = now;
+            self.writes.push_back(question);
         }
         if now >= self.dump_heard_at + DUMP_EVERY_MS {
             self.dump_heard_at = now;
@@ -340,13 +409,12 @@ impl Driver {
         if self.watch == Watch::Ignore || !self.opened {
             return None;
         }
-        let silence = match self.asked_at {
-            Some(at) if !self.silent => Some(at + SILENT_AFTER_MS),
-            Some(_) => None,
-            None => Some(self.heard_at + ASK_AFTER_MS),
-        };
+        let silence = self.silent_at().filter(|_| !self.silent);
+        let ask = (self.asked_at.is_none()).then_some(self.heard_at + ASK_AFTER_MS);
         silence
             .into_iter()
+            .chain(ask)
+            .chain(self.greeting().map(|(at, _)| at))
             .chain(self.foreign_at())
             .chain(self.ask_again_at())
             .chain([self.dump_heard_at + DUMP_EVERY_MS])

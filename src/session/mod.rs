@@ -371,22 +371,19 @@ impl Session {
                     self.enter(now, What::Repeated(entry::index(square)));
                 }
             }
-            Reading::Dump(squares) => {
+            Reading::Scan { squares, gapless } => {
                 let changes: Vec<(u8, entry::Code)> = squares
                     .iter()
                     .filter(|(square, contents)| self.table.raw.at(*square) != Some(*contents))
                     .map(|(square, contents)| (entry::index(*square), (*contents).into()))
                     .collect();
+                // What shows a change for the first time does not bear it out.
+                let second_look = !gapless || changes.is_empty();
                 if !changes.is_empty() {
-                    self.enter(
-                        now,
-                        What::Squares {
-                            changes,
-                            dump: true,
-                        },
-                    );
+                    let dump = !gapless;
+                    self.enter(now, What::Squares { changes, dump });
                 }
-                if self.table.awaits_dump() {
+                if second_look && self.table.awaits_dump() {
                     self.enter(now, What::Dump);
                 }
             }
@@ -412,7 +409,7 @@ impl Session {
                     self.enter(now, What::Battery(percent));
                 }
             }
-            Reading::Other(_) | Reading::Skipped { .. } => {}
+            Reading::Missed | Reading::Other(_) | Reading::Skipped { .. } => {}
         }
     }
 

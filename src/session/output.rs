@@ -612,7 +612,22 @@ impl Table {
     }
 
     pub(super) fn stage_input(&mut self, now: Millis, reading: &Reading) {
-        self.stage(|| format!("{} {}", seconds(now), read(reading)));
+        if !self.settings.stages {
+            return;
+        }
+        let mut words = read(reading);
+        if let Reading::Scan {
+            squares,
+            gapless: true,
+        } = reading
+        {
+            for (square, contents) in squares.iter() {
+                if self.raw.at(*square) != Some(*contents) {
+                    words.push_str(&format!(" {square} {contents}"));
+                }
+            }
+        }
+        self.stage(|| format!("{} {words}", seconds(now)));
     }
 }
 
@@ -625,7 +640,9 @@ pub fn seconds(ms: Millis) -> String {
 fn read(reading: &Reading) -> String {
     match reading {
         Reading::Square { square, contents } => format!("square {square} {contents}"),
-        Reading::Dump(squares) => {
+        // What differs is told beside it.
+        Reading::Scan { gapless: true, .. } => "scan".into(),
+        Reading::Scan { squares, .. } => {
             let mut picture = crate::board::Picture::default();
             for (square, contents) in squares.iter() {
                 picture.set(*square, *contents);
@@ -652,8 +669,9 @@ fn read(reading: &Reading) -> String {
         Reading::Serial { number, .. } => format!("serial {number}"),
         Reading::Firmware(version) => format!("firmware {version}"),
         Reading::Battery(percent) => format!("battery {percent}"),
+        Reading::Missed => "changes after others that were lost".into(),
         Reading::Other(what) => format!("other {what}"),
-        Reading::Skipped { bytes, reason } => format!("skipped {bytes}: {reason}"),
+        Reading::Skipped { bytes, reason, .. } => format!("skipped {bytes}: {reason}"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Millis;
 
-/// The board's end of a line of 9600 baud, 8 data bits, no parity, 1 stop bit (protocol sheet 1): ten bits a byte.
+/// The board's end of a line of 8 data bits, no parity, 1 stop bit (protocol sheet 1): ten bits a byte.
 ///
 /// There is no flow control; what is written waits in the board until the line is free.
 #[derive(Debug, Clone)]
@@ -62,6 +62,9 @@ impl Line {
 
 /// The speed of every DGT board.
 pub const BAUD: u32 = 9600;
+
+/// The speed that PSB1 boards prefer.
+pub const PSB1_BAUD: u32 = 115_200;
 
 #[cfg(test)]
 mod tests {

@@ -5,12 +5,13 @@
 //! * [`pgn`] reads the games.
 //! * [`hands`] turns moves into men lifted and put down, [`scene`] adds what else happens at a table; both write a [`script`].
 //! * [`clock`] is the chess clock on the table.
-//! * [`scan`] is how a board looks at its squares.
+//! * [`scan`] is how a board looks at its squares, [`board`] what it tells of them.
 //! * [`player`] plays a script on a board and answers its host.
 //! * [`mod@line`] is the serial line, with its time.
 //!
 //! [`trace`] does all of it at once, in virtual time, for tests and measurements.
 
+pub mod board;
 pub mod clock;
 pub mod hands;
 pub mod line;
@@ -22,6 +23,7 @@ pub mod script;
 
 use shakmaty::Color;
 
+use board::VirtualBoard;
 use clock::ClockControl;
 use hands::{Hands, Level, LevelError};
 use line::Line;
@@ -32,25 +34,24 @@ use script::{GameTruth, Script};
 use crate::Millis;
 use crate::trace::{Event, Header, Line as TraceLine, Trace};
 use crate::wire::Family;
-use crate::wire::dgt::VirtualBoard;
 
 /// Whether there is a virtual board of this family.
 pub fn is_simulated(family: Family) -> bool {
-    match family {
-        Family::Dgt => true,
-        Family::DgtBus | Family::Psb1 | Family::Certabo | Family::Chesslink => false,
-    }
+    VirtualBoard::of(family).is_some()
 }
 
 /// A game as its host would have heard it.
 #[derive(Debug, Clone)]
 pub struct Traced {
-    /// The board's messages, each at the time of its last byte. First comes a board dump.
+    pub family: Family,
+    /// The board's messages, each at the time of its last byte. All squares come first.
     pub messages: Vec<(Millis, Vec<u8>)>,
     /// When the script's time 0 was.
     pub began_ms: Millis,
     /// What the clock was set to; `None` where the board had none.
     pub control: Option<ClockControl>,
+    /// When who pressed, in the time of the messages.
+    pub presses: Vec<(Millis, Color)>,
     /// What really was played, in the script's time.
     pub games: Vec<GameTruth>,
 }
@@ -59,6 +60,7 @@ impl Traced {
     /// The same in the format that recorders share. Where the board has no clock, the presses stand in it as commands.
     pub fn to_trace(&self) -> Trace {
         let mut header = Header {
+            board: self.family,
             time_control: self
                 .control
                 .as_ref()
@@ -75,7 +77,7 @@ impl Traced {
             .map(|(at_ms, bytes)| (*at_ms, Event::FromBoard(bytes.clone())))
             .collect();
         if self.control.is_none() {
-            lines.extend(self.presses().map(|(at_ms, side)| {
+            lines.extend(self.presses.iter().map(|&(at_ms, side)| {
                 let side = side.fold_wb("white", "black");
                 let command = format!(r#"{{"verb":"press","args":{{"side":"{side}"}}}}"#);
                 (at_ms, Event::Command(command))
@@ -92,18 +94,14 @@ impl Traced {
             .collect();
         Trace { header, lines }
     }
-
-    /// When who pressed, in the time of the messages.
-    fn presses(&self) -> impl Iterator<Item = (Millis, Color)> + '_ {
-        self.games.iter().flat_map(|game| {
-            game.plies
-                .iter()
-                .filter_map(|played| Some((self.began_ms + played.pressed_ms?, played.side)))
-        })
-    }
 }
 
-/// One game from the dump to a few seconds after its end, at 9600 baud. The same arguments give the same bytes.
+/// One game from the first report of all squares to a few seconds after its end, at the pace of the wire. The same arguments give
+/// the same bytes.
+///
+/// # Panics
+///
+/// If no board of the family [is simulated](is_simulated).
 pub fn trace(
     game: &SimGame,
     level: Level,
@@ -111,17 +109,26 @@ pub fn trace(
     options: &TableOptions,
 ) -> Result<Traced, LevelError> {
     let script = Hands::new(level, seed)?.script(game);
-    Ok(trace_script(script, VirtualBoard::default(), options))
+    let board = VirtualBoard::of(options.family).expect("a family that is simulated");
+    Ok(trace_script(script, board, options))
 }
 
-/// Any script from the dump to a few seconds after its end, at 9600 baud.
-pub fn trace_script(script: Script, board: VirtualBoard, options: &TableOptions) -> Traced {
+/// Any script from the first report of all squares to a few seconds after its end, at the pace of the wire.
+pub fn trace_script(
+    script: Script,
+    board: impl Into<VirtualBoard>,
+    options: &TableOptions,
+) -> Traced {
     let games = script.games.clone();
+    let presses: Vec<(Millis, Color)> = script.presses().collect();
+    let board = board.into();
+    let (family, has_clock) = (board.family(), board.has_clock());
+    let mut line = Line::new(board.baud());
+    let greeting = board.greeting();
     let mut player = Player::new(0, script, board, options);
-    let mut line = Line::new(line::BAUD);
     let mut messages = Vec::new();
     let mut now = 0;
-    player.handle_host(now, SEND_BOARD_AND_UPDATES);
+    player.handle_host(now, greeting);
     let mut end_ms = None;
     loop {
         while let Some(message) = player.poll_output() {
@@ -139,16 +146,19 @@ pub fn trace_script(script: Script, board: VirtualBoard, options: &TableOptions)
         }
         player.handle_timeout(now);
     }
+    let began_ms = player.began_ms().unwrap_or(now);
     Traced {
+        family,
         messages,
-        control: options.control.clone(),
-        began_ms: player.began_ms().unwrap_or(now),
+        control: options.control.clone().filter(|_| has_clock),
+        began_ms,
+        presses: presses
+            .into_iter()
+            .map(|(at_ms, side)| (began_ms + at_ms, side))
+            .collect(),
         games,
     }
 }
-
-/// SEND_BRD and SEND_UPDATE_NICE (protocol sheet 2).
-const SEND_BOARD_AND_UPDATES: &[u8] = &[0x42, 0x4b];
 
 const INITIAL_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 

@@ -2,44 +2,73 @@
 
 use std::collections::VecDeque;
 
-use shakmaty::{Color, Piece, Role, Square};
+use fastrand::Rng;
+use shakmaty::{Piece, Square};
 
-use super::clock::{ChessClock, ClockControl, ClockFace, SideFace};
-use super::scan::Scanner;
+use super::board::VirtualBoard;
+use super::clock::{ChessClock, ClockControl};
+use super::scan::{Scanner, Sweep};
 use super::script::{Act, GameTruth, Script};
 use crate::Millis;
-use crate::wire::dgt::{BwTime, Mode, PieceCode, RawSquare, SideTime, VirtualBoard};
+use crate::wire::Family;
 
 /// How a virtual table is furnished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableOptions {
+    /// What the board speaks, where no board is given.
+    pub family: Family,
     /// Black sits with the connector at his left hand, so that the board counts its squares from the other end.
     pub rotated: bool,
-    /// The control that the clock is set to; `None` for a table without a clock at the board.
+    /// The control that the clock is set to; `None` for a table without a clock at the board. Boards that know of no clock leave it
+    /// aside.
     pub control: Option<ClockControl>,
-    /// How long the board takes for a scan: 200 to 250 ms as the boards on the market, or 0 to notice everything at once.
+    /// How long the board takes for a scan: 200 to 250 ms as the boards on the market, 20 ms as boards of one's own make, or 0 to
+    /// notice everything at once.
     pub scan_ms: Millis,
+    /// In which order it looks.
+    pub sweep: Sweep,
     /// How often the board asks the clock; real ones do so two or three times a second (protocol sheet 1).
     pub clock_poll_ms: Millis,
     /// How long the men stand still, watched by a host, before the game begins.
     pub lead_in_ms: Millis,
+    /// Of 1000 changes that the board has noticed so many are never told; the next dump or scan has them.
+    pub unsent_per_mille: u16,
+    /// Picks the changes that are not told.
+    pub seed: u64,
 }
 
 impl Default for TableOptions {
     fn default() -> TableOptions {
+        TableOptions::of(Family::Dgt)
+    }
+}
+
+impl TableOptions {
+    /// As boards of this family do it.
+    pub fn of(family: Family) -> TableOptions {
+        let (scan_ms, sweep) = match family {
+            Family::Psb1 => (20, Sweep::Whole),
+            Family::Dgt | Family::DgtBus | Family::Certabo | Family::Chesslink => {
+                (220, Sweep::Rolling)
+            }
+        };
         TableOptions {
+            family,
             rotated: false,
             control: None,
-            scan_ms: 220,
+            scan_ms,
+            sweep,
             clock_poll_ms: 400,
             lead_in_ms: 3_000,
+            unsent_per_mille: 0,
+            seed: 0,
         }
     }
 }
 
 /// Plays a script on a board.
 ///
-/// The game begins once the host has put the board into an update mode and the men have stood for the lead-in; from then on it goes
+/// The game begins once a host watches the board and the men have stood for the lead-in; from then on it goes
 /// on whether the host listens or not, as players do not wait for a computer.
 ///
 /// Feed it [`handle_host`](Player::handle_host) and [`handle_timeout`](Player::handle_timeout), and after each of them drain
@@ -54,8 +83,10 @@ pub struct Player {
     board: VirtualBoard,
     rotated: bool,
     lead_in_ms: Millis,
-    scanner: Scanner<PieceCode>,
+    scanner: Scanner<Option<Piece>>,
     clock: Option<Clock>,
+    unsent_per_mille: u16,
+    chance: Rng,
     output: VecDeque<Vec<u8>>,
 }
 
@@ -78,31 +109,37 @@ struct Clock {
 
 impl Player {
     /// A table with the script's men standing on `board`.
-    pub fn new(now: Millis, script: Script, board: VirtualBoard, options: &TableOptions) -> Player {
+    pub fn new(
+        now: Millis,
+        script: Script,
+        board: impl Into<VirtualBoard>,
+        options: &TableOptions,
+    ) -> Player {
+        let mut board = board.into();
+        let mut men = [None; 64];
+        for square in Square::ALL {
+            men[board.number(square, options.rotated)] = script.start.piece_at(square);
+        }
+        let told = board.set_up(now, &men);
+        let control = options.control.clone().filter(|_| board.has_clock());
         let mut player = Player {
-            scanner: Scanner::new(options.scan_ms, [PieceCode::Empty; 64]),
+            scanner: Scanner::new(options.sweep, options.scan_ms, men),
             next: 0,
             phase: Phase::Unwatched,
             board,
             rotated: options.rotated,
             lead_in_ms: options.lead_in_ms,
-            clock: options.control.clone().map(|control| Clock {
+            clock: control.map(|control| Clock {
                 clock: ChessClock::new(control),
                 poll_ms: options.clock_poll_ms.max(1),
                 next_poll_ms: now,
             }),
+            unsent_per_mille: options.unsent_per_mille,
+            chance: Rng::with_seed(options.seed),
             output: VecDeque::new(),
             script,
         };
-        let mut squares = [PieceCode::Empty; 64];
-        for square in Square::ALL {
-            let raw = player.raw(square);
-            let piece = code(player.script.start.piece_at(square));
-            squares[usize::from(raw.index())] = piece;
-            let told = player.board.set_square(raw, piece);
-            player.tell(told);
-        }
-        player.scanner = Scanner::new(options.scan_ms, squares);
+        player.tell(told);
         player.poll_clock(now);
         player
     }
@@ -110,9 +147,9 @@ impl Player {
     /// Takes what the host sent.
     pub fn handle_host(&mut self, now: Millis, bytes: &[u8]) {
         self.handle_timeout(now);
-        let answer = self.board.handle_host(bytes);
+        let answer = self.board.handle_host(now, bytes);
         self.tell(answer);
-        let watched = self.board.mode() != Mode::Idle;
+        let watched = self.board.is_watched();
         self.phase = match self.phase {
             Phase::Unwatched if watched => Phase::Waiting {
                 begin_ms: now + self.lead_in_ms,
@@ -141,7 +178,8 @@ impl Player {
                 .map(|action| origin_ms + action.at_ms),
         };
         let clock = self.clock.as_ref().map(|clock| clock.next_poll_ms);
-        [action, self.scanner.poll_timeout(), clock]
+        let board = self.board.poll_timeout();
+        [action, self.scanner.poll_timeout(), clock, board]
             .into_iter()
             .flatten()
             .min()
@@ -193,11 +231,13 @@ impl Player {
                 self.act(now, kind);
             }
         }
-        while let Some((square, piece)) = self.scanner.poll(now) {
-            let raw = u8::try_from(square).ok().and_then(RawSquare::new);
-            let told = self
-                .board
-                .set_square(raw.expect("the scanner has 64 squares"), piece);
+        while let Some(look) = self.scanner.poll_look(now) {
+            let mut told = self.board.handle_look(now, &look);
+            told.retain(|_| self.chance.u16(..1000) >= self.unsent_per_mille);
+            self.tell(told);
+        }
+        if self.board.poll_timeout().is_some_and(|due| due <= now) {
+            let told = self.board.handle_timeout(now);
             self.tell(told);
         }
         if self
@@ -211,8 +251,8 @@ impl Player {
 
     fn act(&mut self, now: Millis, act: Act) {
         if let Act::Square { square, piece } = act {
-            let raw = usize::from(self.raw(square).index());
-            self.scanner.change(now, raw, code(piece));
+            let number = self.board.number(square, self.rotated);
+            self.scanner.change(now, number, piece);
             return;
         }
         let Some(Clock { clock, .. }) = &mut self.clock else {
@@ -234,69 +274,12 @@ impl Player {
         };
         clock.next_poll_ms = now + clock.poll_ms;
         clock.clock.advance(now);
-        let told = self
-            .board
-            .set_clock(Some(clock.clock.face(self.rotated).into()));
-        self.tell(told);
+        let told = self.board.handle_clock(clock.clock.face(self.rotated));
+        self.tell(vec![told]);
     }
 
-    fn tell(&mut self, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.output.push_back(bytes);
-        }
-    }
-
-    /// The board counts from a8 along the ranks, or from h1 if it is turned (protocol sheet 3.3).
-    fn raw(&self, square: Square) -> RawSquare {
-        let index = u8::try_from(square.flip_vertical().to_u32()).ok();
-        let raw = index
-            .and_then(RawSquare::new)
-            .expect("a board has 64 squares");
-        if self.rotated { raw.turned() } else { raw }
-    }
-}
-
-impl From<ClockFace> for BwTime {
-    fn from(face: ClockFace) -> BwTime {
-        BwTime {
-            right: face.right.into(),
-            left: face.left.into(),
-            running: face.running,
-            right_up: face.right_up,
-            battery_low: false,
-        }
-    }
-}
-
-impl From<SideFace> for SideTime {
-    fn from(face: SideFace) -> SideTime {
-        SideTime {
-            hours: face.hours,
-            minutes: face.minutes,
-            seconds: face.seconds,
-            flag_halted: face.halted,
-            increment: face.increment,
-            flag_shown: face.flag_shown,
-        }
-    }
-}
-
-fn code(piece: Option<Piece>) -> PieceCode {
-    let Some(Piece { color, role }) = piece else {
-        return PieceCode::Empty;
-    };
-    match (color, role) {
-        (Color::White, Role::Pawn) => PieceCode::WhitePawn,
-        (Color::White, Role::Knight) => PieceCode::WhiteKnight,
-        (Color::White, Role::Bishop) => PieceCode::WhiteBishop,
-        (Color::White, Role::Rook) => PieceCode::WhiteRook,
-        (Color::White, Role::Queen) => PieceCode::WhiteQueen,
-        (Color::White, Role::King) => PieceCode::WhiteKing,
-        (Color::Black, Role::Pawn) => PieceCode::BlackPawn,
-        (Color::Black, Role::Knight) => PieceCode::BlackKnight,
-        (Color::Black, Role::Bishop) => PieceCode::BlackBishop,
-        (Color::Black, Role::Rook) => PieceCode::BlackRook,
-        (Color::Black, Role::Queen) => PieceCode::BlackQueen,
-        (Color::Black, Role::King) => PieceCode::BlackKing,
+    fn tell(&mut self, messages: Vec<Vec<u8>>) {
+        let messages = messages.into_iter().filter(|bytes| !bytes.is_empty());
+        self.output.extend(messages);
     }
 }

@@ -7,16 +7,21 @@ use fastrand::Rng;
 use shakmaty::fen::Fen;
 use shakmaty::{Board, CastlingMode, Chess, Color, Outcome, Position, Role, Square};
 
+use super::board;
 use super::hands::{Hands, Level, Pace};
 use super::pgn::{self, SimGame};
 use super::player::{Player, TableOptions};
+use super::scan::Sweep;
 use super::scene::Scene;
 use super::script::{Act, IncidentKind, Manner, Script};
 use super::{trace, trace_script};
+use crate::Millis;
 use crate::trace::{Event, Trace, Writer};
+use crate::wire::Family;
 use crate::wire::dgt::{
     ClockMessage, Decoder, Item, Message, Mode, PieceCode, RawSquare, START, VirtualBoard,
 };
+use crate::wire::psb1;
 
 /// A game of random legal moves, leaning towards captures, castling and promotions.
 fn random_game(seed: u64) -> SimGame {
@@ -123,10 +128,11 @@ fn assert_plays(script: &Script, game: &SimGame, name: &str) {
     assert_eq!(truth.uci(), game.uci(), "{name}: truth");
     for played in &truth.plies {
         assert!(played.touched_ms < played.placed_ms, "{name}: {played:?}");
+        let early = played.manners.contains(&Manner::PressedEarly);
         assert!(
-            played
-                .pressed_ms
-                .is_none_or(|pressed| pressed > played.placed_ms),
+            played.pressed_ms.is_none_or(
+                |pressed| pressed > played.touched_ms && (early || pressed > played.placed_ms)
+            ),
             "{name}: {played:?}"
         );
     }
@@ -172,6 +178,7 @@ fn random_games_are_played_to_the_end_through_every_position() {
         Manner::PawnFirst,
         Manner::PieceDirect,
         Manner::PressForgotten,
+        Manner::PressedEarly,
     ] {
         assert!(
             manners.contains_key(&manner),
@@ -232,7 +239,7 @@ fn captures_look_as_they_do_in_the_recordings() {
     }
     let share = |manner| counts[&manner] * 100 / captures;
     assert!(
-        (65..=75).contains(&share(Manner::Overwritten)),
+        (69..=75).contains(&share(Manner::Overwritten)),
         "{counts:?}"
     );
     assert!(
@@ -247,6 +254,27 @@ fn captures_look_as_they_do_in_the_recordings() {
 }
 
 #[test]
+fn moves_and_presses_look_as_they_do_in_the_recordings() {
+    let (mut moves, mut slid, mut early) = (0, 0, 0);
+    for seed in 0..200 {
+        let human = script(&random_game(seed), Level::Human, seed);
+        for played in &human.games[0].plies {
+            moves += 1;
+            slid += usize::from(played.manners.contains(&Manner::Slid));
+            early += usize::from(played.manners.contains(&Manner::PressedEarly));
+        }
+    }
+    assert!(
+        (40..=60).contains(&(slid * 1000 / moves)),
+        "{slid} of {moves} slid"
+    );
+    assert!(
+        (26..=40).contains(&(early * 1000 / moves)),
+        "{early} of {moves} early"
+    );
+}
+
+#[test]
 fn a_seed_plays_the_same_again_and_another_one_differently() {
     let game = random_game(8);
     let first = script(&game, Level::Human, 5);
@@ -256,30 +284,111 @@ fn a_seed_plays_the_same_again_and_another_one_differently() {
         script(&game, Level::Clean, 1).actions,
         script(&game, Level::Clean, 2).actions
     );
+    let hurried = script(&game, Level::Blitz, 5).actions;
+    assert_eq!(hurried, script(&game, Level::Blitz, 5).actions);
+    assert_ne!(hurried, script(&game, Level::Blitz, 6).actions);
 }
 
 #[test]
 fn levels_to_come_are_refused() {
-    for name in ["blitz", "faulty"] {
+    for name in ["clean", "human", "blitz", "faulty"] {
         let level: Level = name.parse().unwrap();
         assert_eq!(level.to_string(), name);
-        assert_eq!(
-            Hands::new(level, 1).unwrap_err().to_string(),
-            format!("{name} hands cannot be played yet; use clean or human")
-        );
     }
+    assert_eq!(
+        Hands::new(Level::Faulty, 1).unwrap_err().to_string(),
+        "faulty hands cannot be played yet; use clean, human or blitz"
+    );
     assert!("drunk".parse::<Level>().is_err());
+}
+
+/// In a hurry no position need ever stand still, but each move ends where it should, when it should.
+#[test]
+fn blitz_is_played_move_by_move_within_its_time() {
+    let mut manners: HashMap<Manner, usize> = HashMap::new();
+    let (mut plies, mut brisk) = (0, 0);
+    for seed in 0..200 {
+        let game = random_game(seed);
+        let script = script(&game, Level::Blitz, seed);
+        let name = format!("seed {seed}");
+        assert!(script.actions.is_sorted_by_key(|action| action.at_ms));
+        assert_eq!(placements(&script).last(), Some(&script.last), "{name}");
+        assert_eq!(&script.last, game.last_position().board(), "{name}");
+        let truth = &script.games[0];
+        assert_eq!(truth.uci(), game.uci(), "{name}");
+        let mut position = game.start.clone();
+        let mut stood_ms = 0;
+        for (played, &m) in truth.plies.iter().zip(&game.moves) {
+            position.play_unchecked(m);
+            assert!(played.placed_ms > stood_ms, "{name}: {played:?}");
+            assert!(played.touched_ms < played.placed_ms, "{name}: {played:?}");
+            // Each man that the move put somewhere stands there when it is over, though others may be in the air.
+            let stands = placement_at(&script, played.placed_ms);
+            let to = m
+                .castling_side()
+                .map_or(m.to(), |side| side.king_to(played.side));
+            assert_eq!(
+                stands.piece_at(to),
+                position.board().piece_at(to),
+                "{name}: {played:?}"
+            );
+            let missing = position.board().occupied() & !stands.occupied();
+            assert!(missing.count() <= 1, "{name}: {played:?} {missing:?}");
+            let ms = played.placed_ms - stood_ms;
+            stood_ms = played.placed_ms;
+            plies += 1;
+            brisk += usize::from((150..=400).contains(&ms));
+            assert!(ms < 1_000, "{name}: {played:?} took {ms} ms");
+            for &manner in &played.manners {
+                *manners.entry(manner).or_default() += 1;
+            }
+        }
+    }
+    assert!(brisk * 100 >= plies * 95, "{brisk} of {plies} in time");
+    for manner in [
+        Manner::Overlapped,
+        Manner::PressForgotten,
+        Manner::PressedEarly,
+        Manner::Slid,
+        Manner::Overwritten,
+        Manner::VictimDragged,
+        Manner::TwoHanded,
+    ] {
+        let seen = manners.get(&manner).copied().unwrap_or(0);
+        assert!(seen > 20, "{manner:?} in {plies} plies: {manners:?}");
+    }
+    assert!(manners[&Manner::Overlapped] * 4 > plies, "{manners:?}");
+}
+
+/// What stands on the board at a time, what happens just then included.
+fn placement_at(script: &Script, at_ms: u64) -> Board {
+    let mut board = script.start.clone();
+    for action in script
+        .actions
+        .iter()
+        .take_while(|action| action.at_ms <= at_ms)
+    {
+        if let Act::Square { square, piece } = action.kind {
+            match piece {
+                Some(piece) => board.set_piece_at(square, piece),
+                None => board.discard_piece_at(square),
+            }
+        }
+    }
+    board
 }
 
 #[test]
 fn presses_alternate_and_each_comes_from_the_side_whose_lever_is_up() {
     for seed in 0..100 {
         let game = random_game(seed);
-        let mut up = game.start.turn();
-        for action in script(&game, Level::Human, seed).actions {
-            if let Act::Press { side } = action.kind {
-                assert_eq!(side, up, "seed {seed} at {}", action.at_ms);
-                up = side.other();
+        for level in [Level::Human, Level::Blitz] {
+            let mut up = game.start.turn();
+            for action in script(&game, level, seed).actions {
+                if let Act::Press { side } = action.kind {
+                    assert_eq!(side, up, "{level} seed {seed} at {}", action.at_ms);
+                    up = side.other();
+                }
             }
         }
     }
@@ -563,7 +672,10 @@ fn the_player_answers_its_host_before_during_and_after_the_game() {
     drain(&mut player);
     player.handle_host(80_000 + length, &[0x42]);
     assert!(matches!(drain(&mut player)[..], [Message::BoardDump(_)]));
-    assert_eq!(player.board().mode(), Mode::UpdateNice);
+    let board::VirtualBoard::Dgt(board) = player.board() else {
+        panic!("a DGT board")
+    };
+    assert_eq!(board.mode(), Mode::UpdateNice);
 }
 
 #[test]
@@ -684,6 +796,31 @@ fn a_board_that_notices_at_once_tells_every_placement() {
 }
 
 #[test]
+fn what_is_never_told_stands_in_the_next_dump() {
+    let game = random_game(4);
+    let script = script(&game, Level::Blitz, 4);
+    let length = script.actions.last().unwrap().at_ms;
+    let told = |unsent_per_mille: u16| {
+        let options = TableOptions {
+            scan_ms: 0,
+            unsent_per_mille,
+            ..TableOptions::default()
+        };
+        let mut player = Player::new(0, script.clone(), VirtualBoard::default(), &options);
+        player.handle_host(0, &[0x4b]);
+        player.handle_timeout(length + 10_000);
+        let updates = drain(&mut player).len();
+        player.handle_host(length + 10_000, &[0x42]);
+        let expected = Message::BoardDump(Box::new(picture(game.last_position().board(), false)));
+        assert_eq!(drain(&mut player), [expected]);
+        updates
+    };
+    let all = told(0);
+    assert!(told(300) < all * 4 / 5 && told(300) > all * 3 / 5);
+    assert_eq!(told(1000), 1, "the clock's absence");
+}
+
+#[test]
 fn slow_scans_report_some_men_on_their_new_square_first() {
     let options = TableOptions {
         scan_ms: 700,
@@ -744,5 +881,110 @@ fn traces_are_written_and_read_alike() {
                 }
             );
         }
+    }
+}
+
+/// What a presence board said, line by line, with the time of each.
+fn presence_lines(traced: &super::Traced) -> Vec<(Millis, psb1::Message)> {
+    let mut decoder = psb1::Decoder::default();
+    let mut lines = Vec::new();
+    for (at_ms, bytes) in &traced.messages {
+        decoder.push(bytes, |item| match item {
+            psb1::Item::Message(message) => lines.push((*at_ms, message)),
+            psb1::Item::Skipped(skipped) => panic!("{skipped:?}"),
+        });
+    }
+    lines
+}
+
+fn occupied(board: &Board, rotated: bool) -> u64 {
+    let occupied = board.occupied();
+    if rotated {
+        occupied.rotate_180().into()
+    } else {
+        occupied.into()
+    }
+}
+
+#[test]
+fn a_presence_board_tells_where_men_stand_and_that_it_lives() {
+    for seed in 0..30 {
+        let game = random_game(seed);
+        for (rotated, scan_ms, sweep) in [
+            (false, 20, Sweep::Whole),
+            (true, 40, Sweep::Whole),
+            (false, 250, Sweep::Rolling),
+            (true, 0, Sweep::Whole),
+        ] {
+            let options = TableOptions {
+                rotated,
+                scan_ms,
+                sweep,
+                // It is of no use there.
+                control: with_clock().control,
+                ..TableOptions::of(Family::Psb1)
+            };
+            let traced = trace(&game, Level::Human, seed, &options).unwrap();
+            assert!(traced.control.is_none());
+            let lines = presence_lines(&traced);
+            assert!(
+                matches!(lines[0].1, psb1::Message::Hello(_)),
+                "{:?}",
+                lines[0]
+            );
+            let scans: Vec<(Millis, u8, u64)> = lines
+                .iter()
+                .filter_map(|(at_ms, message)| match message {
+                    psb1::Message::Scan { seq, squares, .. } => {
+                        Some((*at_ms, *seq, squares.occupied))
+                    }
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(scans[0].2, occupied(game.start.board(), rotated));
+            let last = scans.last().unwrap();
+            assert_eq!(
+                last.2,
+                occupied(game.last_position().board(), rotated),
+                "seed {seed}"
+            );
+            for two in scans.windows(2) {
+                assert_eq!(two[1].1, two[0].1.wrapping_add(1));
+                assert!(two[1].0 - two[0].0 <= 1_010, "{two:?}");
+            }
+            assert_eq!(traced.to_trace().header.board, Family::Psb1);
+            let presses = traced
+                .to_trace()
+                .lines
+                .into_iter()
+                .filter(|line| matches!(line.event, Event::Command(_)))
+                .count();
+            let pressed = traced.games[0]
+                .plies
+                .iter()
+                .filter(|ply| ply.pressed_ms.is_some());
+            assert_eq!(presses, pressed.count());
+        }
+    }
+}
+
+/// Two scans must agree: a move is told at most two of them after the hand, and what hands do between is seen as it was.
+#[test]
+fn a_presence_board_is_as_fast_as_its_scans() {
+    let game = random_game(4);
+    let script = script(&game, Level::Clean, 4);
+    let options = TableOptions::of(Family::Psb1);
+    let board = board::VirtualBoard::of(Family::Psb1).unwrap();
+    let traced = trace_script(script.clone(), board, &options);
+    let lines = presence_lines(&traced);
+    for ply in &traced.games[0].plies {
+        let placed_ms = traced.began_ms + ply.placed_ms;
+        let told = lines
+            .iter()
+            .find(|(at_ms, message)| {
+                *at_ms > placed_ms && matches!(message, psb1::Message::Scan { .. })
+            })
+            .unwrap();
+        assert!(told.0 <= placed_ms + 50, "{ply:?} {told:?}");
     }
 }

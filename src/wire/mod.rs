@@ -15,6 +15,7 @@
 //!    [`sim::is_simulated`](crate::sim::is_simulated).
 
 pub mod dgt;
+pub mod psb1;
 
 use crate::text::words;
 
