@@ -300,7 +300,11 @@ fn what_cannot_be_played_is_told() {
     );
 
     for (arguments, expected, part) in [
-        (["--hands", "blitz"], 2, "blitz hands cannot be played yet"),
+        (
+            ["--hands", "faulty"],
+            2,
+            "faulty hands cannot be played yet",
+        ),
         (
             ["--board", "certabo"],
             2,

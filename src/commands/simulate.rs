@@ -51,7 +51,7 @@ pub struct Args {
     /// The time control, as in PGN; that of the first game unless given
     #[arg(long, value_name = "CONTROL")]
     pub time_control: Option<ClockControl>,
-    /// Seconds that a move takes on average, where the game has no clock times
+    /// Seconds that a move takes on average, where the game has no clock times; not in blitz
     #[arg(long, value_name = "SECONDS", default_value_t = 4)]
     pub think: u32,
     /// The board stands the other way round
@@ -72,7 +72,7 @@ pub enum Hands {
     Clean,
     /// As people do: sliding, adjusting, captures in any order
     Human,
-    /// In a hurry
+    /// In a hurry: 150 to 400 ms a ply, and 1 of 100 changes is never told
     Blitz,
     /// With what goes wrong in boards and cables
     Faulty,
@@ -289,7 +289,7 @@ fn player(args: &Args) -> Result<Player, Failure> {
                 .iter()
                 .find_map(|game| game.tag("TimeControl")?.parse().ok())
         })
-        .map_or_else(default_control, Ok)?;
+        .map_or_else(|| default_control(args.hands), Ok)?;
     let mean_ms = u64::from(args.think) * 1000;
     // A host judges by its own clock how long men have stood.
     let watched = |ms: Millis| (ms as f64 * args.speed.max(1.0)) as Millis;
@@ -321,6 +321,11 @@ fn player(args: &Args) -> Result<Player, Failure> {
         rotated: args.rotated,
         control: Some(control),
         lead_in_ms: watched(LEAD_IN_MS),
+        unsent_per_mille: match args.hands {
+            Hands::Blitz => UNSENT_IN_BLITZ,
+            Hands::Clean | Hands::Human | Hands::Faulty => 0,
+        },
+        seed: args.seed,
         ..TableOptions::of(args.board)
     };
     Ok(Player::new(0, script, board, &options))
@@ -376,12 +381,17 @@ fn identity(serial: Option<&str>) -> Result<Identity, Failure> {
     }
 }
 
-fn default_control() -> Result<ClockControl, Failure> {
-    Ok(DEFAULT_CONTROL.parse::<ClockControl>()?)
+/// What the clock is set to where neither the command line nor the games say.
+fn default_control(hands: Hands) -> Result<ClockControl, Failure> {
+    let control = match hands {
+        Hands::Blitz => "300",
+        Hands::Clean | Hands::Human | Hands::Faulty => "5400+30",
+    };
+    Ok(control.parse::<ClockControl>()?)
 }
 
-/// What the clock is set to where neither the command line nor the games say.
-const DEFAULT_CONTROL: &str = "5400+30";
+/// Of 1000 changes that a board has noticed in blitz so many are not told.
+const UNSENT_IN_BLITZ: u16 = 10;
 
 /// How long the men stand still, in the time of whoever watches: before the first game, and where a script rests.
 const LEAD_IN_MS: Millis = 3_000;
@@ -450,6 +460,8 @@ mod tests {
 
     #[test]
     fn the_default_control_is_one() {
-        assert!(default_control().is_ok());
+        for hands in [Hands::Clean, Hands::Human, Hands::Blitz, Hands::Faulty] {
+            assert!(default_control(hands).is_ok());
+        }
     }
 }

@@ -458,7 +458,9 @@ impl Table {
             game.reopen(verdict.reason);
             self.tell_game();
             if over {
-                self.follow_record(true);
+                let plays_on = self.take_played_on();
+                self.follow_record(!plays_on);
+                self.catch_up_flags();
             }
             self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
             return;
@@ -471,9 +473,11 @@ impl Table {
         };
         self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
         if !over {
+            self.watch_on();
             self.end_game(verdict);
             return;
         }
+        self.watch_on_from_here();
         if let Some(game) = &mut self.game {
             game.set_result(verdict);
         }

@@ -33,6 +33,7 @@ mod games;
 mod link;
 mod observed;
 mod output;
+mod played_on;
 
 use board::driver::Unfinished;
 pub use board::driver::Watch;
@@ -160,6 +161,8 @@ struct Table {
     sensing: Sensing,
     clock: clock::Tracker,
     game: Option<Game>,
+    /// While the result that stands was set by somebody: the game as it would have gone on.
+    played_on: Option<Box<played_on::PlayedOn>>,
     openings: Openings,
     array: array::Array,
     setup_still_since: Millis,
@@ -465,6 +468,7 @@ impl Table {
             skipped_bytes: 0,
             clock: clock::Tracker::default(),
             game: None,
+            played_on: None,
             array: array::Array::default(),
             setup_still_since: now,
             setup_judged: true,
@@ -534,6 +538,7 @@ impl Table {
                 // It would stop the whole node; the table gives up what it waits for instead.
                 tracing::error!(table = %self.settings.table, at, "a timer does not go off; it is dropped");
                 self.sensing.disarm();
+                self.disarm_after_the_end();
                 break;
             }
             self.now = self.now.max(at);
@@ -554,6 +559,7 @@ impl Table {
             let name = sensing.handle_timeout(now, &cx);
             self.stage(|| format!("  timer {name}"));
         }
+        self.fire_after_the_end();
     }
 
     fn next_timer(&self) -> Option<Millis> {
@@ -562,6 +568,7 @@ impl Table {
             .poll_timeout(&cx)
             .into_iter()
             .chain(self.next_timer_between_games())
+            .chain(self.next_timer_after_the_end())
             .min()
     }
 
@@ -582,6 +589,7 @@ impl Table {
             let name = sensing.handle_timeout(now, &cx);
             self.stage(|| format!("  timer {name}"));
         }
+        self.settle_after_the_end();
         self.publish_changes();
     }
 
@@ -650,6 +658,7 @@ impl Table {
         let now = self.now;
         let (sensing, cx) = self.sensing();
         sensing.handle_squares(now, &turned, look, &cx);
+        self.squares_after_the_end(&turned, look);
         self.find_ready();
     }
 }

@@ -62,7 +62,7 @@ impl VirtualBoard {
     }
 
     /// What a host has to say so that it tells all squares, and from then on what changes.
-    pub(super) fn greeting(&self) -> &'static [u8] {
+    pub fn greeting(&self) -> &'static [u8] {
         match self {
             // SEND_BRD and SEND_UPDATE_NICE (protocol sheet 2).
             VirtualBoard::Dgt(_) => &[0x42, 0x4b],

@@ -1,9 +1,12 @@
 //! The hands of two players: how a move on paper becomes men lifted and put down.
 //!
 //! The shares of the `human` level follow what three recordings of real games show (of 36 captures 26 without an empty square, 7
-//! victim first, 3 own man first; 5 captured men dragged over a neighbouring square; 9 men seen on their way; 2 seen on the new
-//! square first) and what users of other programs reported (cases C to I). All arithmetic is in whole numbers, so that a seed gives
+//! victim first, 3 own man first; 5 captured men dragged over a neighbouring square; 9 of 199 men seen on their way; 2 seen on the
+//! new square first) and what users of other programs reported (cases C to I). All arithmetic is in whole numbers, so that a seed gives
 //! the same script on every machine.
+
+mod moves;
+mod presses;
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +14,13 @@ use std::str::FromStr;
 use fastrand::Rng;
 use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{
-    Bitboard, CastlingSide, Chess, Color, EnPassantMode, Move, Piece, Position, Role, Square,
-    attacks,
-};
+use shakmaty::{Bitboard, Chess, EnPassantMode, Position, Square};
 
 use super::pgn::SimGame;
 use super::scene::Scene;
 use super::script::{Act, GameTruth, Manner, Played, Script, Table};
 use crate::Millis;
+use presses::Presses;
 
 /// How the players handle the men.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +29,7 @@ pub enum Level {
     Clean,
     /// As people do.
     Human,
-    /// In a hurry.
+    /// In a hurry: 150 to 400 ms a ply in all, with both players' hands over the board.
     Blitz,
     /// With what goes wrong in boards and cables.
     Faulty,
@@ -75,7 +76,10 @@ impl fmt::Display for LevelError {
                 "hands \"{text}\" are not known; there are clean, human, blitz and faulty"
             ),
             LevelError::NotYet(level) => {
-                write!(f, "{level} hands cannot be played yet; use clean or human")
+                write!(
+                    f,
+                    "{level} hands cannot be played yet; use clean, human or blitz"
+                )
             }
         }
     }
@@ -83,7 +87,7 @@ impl fmt::Display for LevelError {
 
 impl std::error::Error for LevelError {}
 
-/// How long the players think.
+/// How long the players think. In blitz they do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// This long on average.
@@ -107,13 +111,13 @@ pub struct Hands {
 impl Hands {
     pub fn new(level: Level, seed: u64) -> Result<Hands, LevelError> {
         match level {
-            Level::Clean | Level::Human => Ok(Hands {
+            Level::Clean | Level::Human | Level::Blitz => Ok(Hands {
                 level,
                 pace: Pace::Mean(4_000),
                 rest_ms: 6_000,
                 rng: Rng::with_seed(seed),
             }),
-            Level::Blitz | Level::Faulty => Err(LevelError::NotYet(level)),
+            Level::Faulty => Err(LevelError::NotYet(level)),
         }
     }
 
@@ -180,11 +184,13 @@ impl Hands {
         // Where the irregular moves of a scene must not lead: what the same man could have done a move earlier.
         let mut earlier: Option<Chess> = None;
         let mut before: Option<Chess> = None;
-        let mut forgotten: Option<(usize, Color)> = None;
+        let mut presses = Presses::default();
         for (i, &m) in game.moves.iter().enumerate() {
             let ply = i + 1;
             let side = position.turn();
+            let stood_ms = table.now;
             table.wait(self.think(game, i));
+            table.now = table.now.max(presses.hand_is_back(side));
             table.settle_before(ply.saturating_sub(1));
 
             let mut manners = Vec::new();
@@ -198,51 +204,48 @@ impl Hands {
             }
             self.fidget(table, &position, m, &mut manners);
 
-            let first = table.now;
-            let touched_ms = self
+            let (mark, first) = (table.mark(), table.now);
+            let mut touched_ms = self
                 .play(table, &position, m, &mut manners)
                 .unwrap_or(first);
-            let placed_ms = table.now;
-            if scene.moments_before(ply + 1).is_empty() && scene.moments_before(ply + 2).is_empty()
+            if self.level == Level::Blitz
+                && ply > 1
+                && self.chance(OVERLAPS)
+                && let Some(from) = m.from()
             {
+                let before = stood_ms.saturating_sub(self.between(10, 120));
+                let early_ms = before.max(presses.hand_is_back(side));
+                if early_ms < stood_ms && table.lift_earlier(mark, from, early_ms) {
+                    manners.push(Manner::Overlapped);
+                    touched_ms = early_ms;
+                }
+            }
+            let placed_ms = table.now;
+            let undisturbed = |ply: usize| -> bool { scene.moments_before(ply).is_empty() };
+            if undisturbed(ply + 1) && undisturbed(ply + 2) {
                 self.drag_victim(table, &position, m, ply, &game.moves[i + 1..], &mut manners);
             }
             if m.is_castle() {
                 self.straighten(table, &position, m, &mut manners);
             }
-
-            let mut pressed_ms = None;
-            if let Some((earlier_ply, earlier_side)) = forgotten.take() {
-                // The lever is still on the opponent's side: he presses now, and only then can the answer be completed.
-                table.wait(self.between(200, 800));
-                table.act(Act::Press { side: earlier_side });
-                let earlier: &mut Played = &mut truth.plies[earlier_ply - 1];
-                earlier.pressed_ms = Some(table.now);
-            } else if self.human() && scene.moments_before(ply + 1).is_empty() && self.chance(30) {
-                manners.push(Manner::PressForgotten);
-                forgotten = Some((ply, side));
-            }
-            if forgotten.is_none() {
-                let last = ply == game.moves.len();
-                table.wait(match self.level {
-                    Level::Clean => 400,
-                    _ => self.between(150, 1200),
-                });
-                if !(last && self.human() && self.chance(500)) {
-                    table.act(Act::Press { side });
-                    pressed_ms = Some(table.now);
-                }
-            }
-
-            truth.plies.push(Played {
+            let played = Played {
                 ply,
                 side,
                 uci: UciMove::from_move(m, game.castling_mode()).to_string(),
                 touched_ms,
                 placed_ms,
-                pressed_ms,
+                pressed_ms: None,
                 manners,
-            });
+            };
+            let is_last = ply == game.moves.len();
+            let played = self.complete(
+                table,
+                &mut presses,
+                &mut truth.plies,
+                played,
+                (undisturbed(ply + 1), is_last),
+            );
+            truth.plies.push(played);
             let next = {
                 let mut next = position.clone();
                 next.play_unchecked(m);
@@ -262,425 +265,10 @@ impl Hands {
         truth
     }
 
-    /// Carries out one move; gives the time of the first touch.
-    fn play(
-        &mut self,
-        table: &mut Table,
-        position: &Chess,
-        m: Move,
-        manners: &mut Vec<Manner>,
-    ) -> Option<Millis> {
-        let side = position.turn();
-        let touched_ms = table.now;
-        match m {
-            Move::Castle { king, rook } => self.castle(table, side, king, rook, manners),
-            Move::EnPassant { from, to } => self.en_passant(table, side, from, to, manners),
-            Move::Normal {
-                role,
-                from,
-                to,
-                capture,
-                promotion,
-            } => {
-                let piece = role.of(side);
-                match (capture.is_some(), promotion) {
-                    (false, None) => self.step(table, piece, from, to, manners),
-                    (true, None) => self.capture(table, piece, from, to, manners),
-                    (captures, Some(role)) => {
-                        self.promote(table, from, to, piece, role.of(side), captures, manners);
-                    }
-                }
-            }
-            // Only in variants that are not played here.
-            Move::Put { .. } => return None,
-        }
-        Some(touched_ms)
-    }
-
-    fn step(
-        &mut self,
-        table: &mut Table,
-        piece: Piece,
-        from: Square,
-        to: Square,
-        manners: &mut Vec<Manner>,
-    ) {
-        if self.human() && self.chance(20) {
-            manners.push(Manner::TargetFirst);
-            table.place(to, piece);
-            table.wait(self.between(40, 150));
-            table.lift(from);
-            return;
-        }
-        table.lift(from);
-        self.carry(table, piece, from, to, manners);
-        table.place(to, piece);
-    }
-
-    fn capture(
-        &mut self,
-        table: &mut Table,
-        piece: Piece,
-        from: Square,
-        to: Square,
-        manners: &mut Vec<Manner>,
-    ) {
-        let manner = self.capture_manner([700, 200, 100], manners);
-        match manner {
-            Manner::VictimFirst => {
-                table.lift(to);
-                self.pause_with_victim(table);
-                table.lift(from);
-                self.carry(table, piece, from, to, manners);
-            }
-            Manner::OwnFirst => {
-                table.lift(from);
-                self.carry(table, piece, from, to, manners);
-                table.lift(to);
-                table.wait(self.hand_ms());
-            }
-            _ => {
-                table.lift(from);
-                self.carry(table, piece, from, to, manners);
-            }
-        }
-        table.place(to, piece);
-    }
-
-    /// How a man is taken: shares of over it, it first, one's own man first.
-    fn capture_manner(&mut self, shares: [u64; 3], manners: &mut Vec<Manner>) -> Manner {
-        let [over, victim, own] = shares;
-        let manner = match self.level {
-            Level::Clean => Manner::VictimFirst,
-            _ => self.choose(&[
-                (over, Manner::Overwritten),
-                (victim, Manner::VictimFirst),
-                (own, Manner::OwnFirst),
-            ]),
-        };
-        manners.push(manner);
-        manner
-    }
-
-    /// En passant: the captured pawn does not stand where the capturing one goes.
-    fn en_passant(
-        &mut self,
-        table: &mut Table,
-        side: Color,
-        from: Square,
-        to: Square,
-        manners: &mut Vec<Manner>,
-    ) {
-        let victim = Square::from_coords(to.file(), from.rank());
-        let pawn = side.pawn();
-        let order = match self.level {
-            Level::Clean => None,
-            _ => self.choose(&[
-                (600, None),
-                (200, Some(Manner::VictimFirst)),
-                (200, Some(Manner::OwnFirst)),
-            ]),
-        };
-        manners.extend(order);
-        match order {
-            Some(Manner::VictimFirst) => {
-                table.lift(victim);
-                self.pause_with_victim(table);
-                table.lift(from);
-                table.wait(self.hand_ms());
-                table.place(to, pawn);
-            }
-            Some(_) => {
-                table.lift(from);
-                table.wait(self.hand_ms());
-                table.lift(victim);
-                table.wait(self.hand_ms());
-                table.place(to, pawn);
-            }
-            None => {
-                table.lift(from);
-                table.wait(self.hand_ms());
-                table.place(to, pawn);
-                table.wait(self.hand_ms());
-                table.lift(victim);
-            }
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a promotion has this many parts")]
-    fn promote(
-        &mut self,
-        table: &mut Table,
-        from: Square,
-        to: Square,
-        pawn: Piece,
-        piece: Piece,
-        captures: bool,
-        manners: &mut Vec<Manner>,
-    ) {
-        if captures {
-            let manner = self.capture_manner([400, 400, 200], manners);
-            match manner {
-                Manner::VictimFirst => {
-                    table.lift(to);
-                    self.pause_with_victim(table);
-                    table.lift(from);
-                }
-                Manner::OwnFirst => {
-                    table.lift(from);
-                    table.wait(self.hand_ms());
-                    table.lift(to);
-                }
-                _ => {
-                    table.lift(from);
-                }
-            }
-        } else {
-            table.lift(from);
-        }
-        table.wait(self.hand_ms());
-        if self.human() && self.chance(500) {
-            manners.push(Manner::PawnFirst);
-            table.place(to, pawn);
-            table.wait(self.between(400, 2500));
-            if self.chance(700) {
-                table.lift(to);
-                table.wait(self.hand_ms());
-            }
-        } else {
-            manners.push(Manner::PieceDirect);
-        }
-        table.place(to, piece);
-    }
-
-    /// Castling. In Chess960 either man may stand still, or go where the other one stands.
-    fn castle(
-        &mut self,
-        table: &mut Table,
-        side: Color,
-        king: Square,
-        rook: Square,
-        manners: &mut Vec<Manner>,
-    ) {
-        let castling = CastlingSide::from_king_side(king < rook);
-        let (king_to, rook_to) = (castling.king_to(side), castling.rook_to(side));
-        let (moves_king, moves_rook) = (king != king_to, rook != rook_to);
-        if !(moves_king && moves_rook) {
-            let (piece, from, to) = if moves_king {
-                (side.king(), king, king_to)
-            } else {
-                (side.rook(), rook, rook_to)
-            };
-            if moves_king || moves_rook {
-                table.lift(from);
-                table.wait(self.hand_ms());
-                table.place(to, piece);
-            }
-            return;
-        }
-        let manner = match self.level {
-            Level::Clean => Manner::KingFirst,
-            _ => self.choose(&[
-                (800, Manner::KingFirst),
-                (100, Manner::RookFirst),
-                (100, Manner::TwoHanded),
-            ]),
-        };
-        manners.push(manner);
-        let mut men = [(side.king(), king, king_to), (side.rook(), rook, rook_to)];
-        if manner == Manner::RookFirst || manner == Manner::TwoHanded && self.chance(500) {
-            men.swap(0, 1);
-        }
-        let [(one, one_from, one_to), (two, two_from, two_to)] = men;
-        table.lift(one_from);
-        if manner == Manner::TwoHanded || one_to == two_from {
-            // Both men are in the air.
-            table.wait(match self.level {
-                Level::Clean => HAND_MS,
-                _ => self.between(10, 150),
-            });
-            table.lift(two_from);
-            table.wait(self.hand_ms());
-            let mut places = [(one, one_to), (two, two_to)];
-            if manner == Manner::TwoHanded && self.chance(500) {
-                places.swap(0, 1);
-            }
-            table.place(places[0].1, places[0].0);
-            table.wait(match self.level {
-                Level::Clean => HAND_MS,
-                _ => self.between(10, 250),
-            });
-            table.place(places[1].1, places[1].0);
-            return;
-        }
-        table.wait(self.hand_ms());
-        table.place(one_to, one);
-        table.wait(match self.level {
-            Level::Clean => HAND_MS,
-            _ => self.between(150, 1200),
-        });
-        table.lift(two_from);
-        table.wait(self.hand_ms());
-        table.place(two_to, two);
-    }
-
-    /// What a player does before he moves: lifts the man and puts it back, or adjusts another one of his (Article 4.2).
-    fn fidget(&mut self, table: &mut Table, position: &Chess, m: Move, manners: &mut Vec<Manner>) {
-        if !self.human() {
-            return;
-        }
-        if self.chance(15)
-            && let Some(from) = m.from()
-            && let Some(piece) = table.lift(from)
-        {
-            manners.push(Manner::PutBack);
-            table.wait(self.between(200, 1500));
-            table.place(from, piece);
-            table.wait(self.between(300, 1500));
-        }
-        let mut others = position.us();
-        others.discard(m.from().unwrap_or(m.to()));
-        if self.chance(15)
-            && let Some(square) = self.pick(others)
-            && let Some(piece) = table.lift(square)
-        {
-            manners.push(Manner::Adjusted);
-            table.wait(self.between(60, 390));
-            table.place(square, piece);
-            table.wait(self.between(200, 900));
-        }
-    }
-
-    fn straighten(
-        &mut self,
-        table: &mut Table,
-        position: &Chess,
-        m: Move,
-        manners: &mut Vec<Manner>,
-    ) {
-        let Some(castling) = m.castling_side() else {
-            return;
-        };
-        if !(self.human() && self.chance(150)) {
-            return;
-        }
-        let side = position.turn();
-        let square = if self.chance(500) {
-            castling.king_to(side)
-        } else {
-            castling.rook_to(side)
-        };
-        table.wait(self.between(80, 400));
-        if let Some(piece) = table.lift(square) {
-            manners.push(Manner::Straightened);
-            table.wait(self.between(60, 390));
-            table.place(square, piece);
-        }
-    }
-
-    /// The captured man, already in the hand, passes close over a neighbouring square.
-    fn drag_victim(
-        &mut self,
-        table: &mut Table,
-        position: &Chess,
-        m: Move,
-        ply: usize,
-        coming: &[Move],
-        manners: &mut Vec<Manner>,
-    ) {
-        let (true, Some(role)) = (self.human(), m.capture()) else {
-            return;
-        };
-        if !self.chance(140) {
-            return;
-        }
-        let mut squares = attacks::king_attacks(m.to());
-        // Not where the next moves go through: two men on a square is more than a board can show.
-        for &next in coming.iter().take(3) {
-            squares &= !reach(next, table);
-        }
-        squares &= !reach(m, table);
-        let free = squares
-            .into_iter()
-            .filter(|&square| table.is_free(square))
-            .collect::<Bitboard>();
-        if let Some(square) = self.pick(free) {
-            manners.push(Manner::VictimDragged);
-            let from_ms = table.now + self.between(30, 600);
-            let until_ms = from_ms + self.between(80, 900);
-            let victim = role.of(position.turn().other());
-            table.ghost(ply, square, victim, from_ms, until_ms);
-        }
-    }
-
-    /// From the lift to just before the man is put down, perhaps seen on its way.
-    fn carry(
-        &mut self,
-        table: &mut Table,
-        piece: Piece,
-        from: Square,
-        to: Square,
-        manners: &mut Vec<Manner>,
-    ) {
-        if self.human() {
-            let way = match piece.role {
-                Role::Knight if self.chance(10) => {
-                    let beside = attacks::king_attacks(to)
-                        .into_iter()
-                        .filter(|&square| table.is_free(square) && square != from)
-                        .collect();
-                    self.pick(beside).into_iter().collect::<Vec<_>>()
-                }
-                Role::Bishop | Role::Rook | Role::Queen | Role::Pawn if self.chance(50) => {
-                    self.stops(from, to)
-                }
-                _ => Vec::new(),
-            };
-            if !way.is_empty() {
-                manners.push(if piece.role == Role::Knight {
-                    Manner::Brushed
-                } else {
-                    Manner::Slid
-                });
-            }
-            for square in way {
-                table.wait(self.between(60, 300));
-                table.place(square, piece);
-                table.wait(if self.chance(100) {
-                    1000
-                } else {
-                    self.between(60, 300)
-                });
-                table.lift(square);
-            }
-        }
-        table.wait(self.hand_ms());
-    }
-
-    /// One or two squares on the way, in order.
-    fn stops(&mut self, from: Square, to: Square) -> Vec<Square> {
-        let mut way: Vec<Square> = attacks::between(from, to).into_iter().collect();
-        way.sort_by_key(|square| square.distance(from));
-        let stops = if self.chance(400) { 2 } else { 1 };
-        while way.len() > stops {
-            way.remove(self.rng.usize(..way.len()));
-        }
-        way
-    }
-
-    fn pause_with_victim(&mut self, table: &mut Table) {
-        let ms = if !self.human() {
-            HAND_MS
-        } else if self.chance(150) {
-            // He has the victim in his hand and looks once more.
-            self.between(1500, 12_000)
-        } else {
-            self.between(100, 600)
-        };
-        table.wait(ms);
-    }
-
     fn think(&mut self, game: &SimGame, ply_index: usize) -> Millis {
+        if self.level == Level::Blitz {
+            return self.between(80, 220);
+        }
         let mean = match self.pace {
             Pace::Mean(mean) => mean,
             Pace::Recorded {
@@ -706,6 +294,8 @@ impl Hands {
     pub(super) fn hand_ms(&mut self) -> Millis {
         if !self.human() {
             HAND_MS
+        } else if self.level == Level::Blitz {
+            self.between(70, 180)
         } else if self.chance(250) {
             self.between(500, 900)
         } else {
@@ -719,6 +309,14 @@ impl Hands {
 
     pub(super) fn human(&self) -> bool {
         self.level != Level::Clean
+    }
+
+    /// The first of two where the players have time, the second where they have none.
+    pub(super) fn unless_hurried<T>(&self, unhurried: T, hurried: T) -> T {
+        match self.level {
+            Level::Blitz => hurried,
+            _ => unhurried,
+        }
     }
 
     pub(super) fn chance(&mut self, per_mille: u64) -> bool {
@@ -766,29 +364,11 @@ fn recorded_ms(game: &SimGame, ply_index: usize, increment_ms: Millis) -> Option
     Some((before + increment_ms).saturating_sub(after).min(3_600_000))
 }
 
-/// All squares that a move can touch, those on the way included.
-fn reach(m: Move, table: &Table) -> Bitboard {
-    let mut squares = Bitboard::from_square(m.to());
-    if let Some(from) = m.from() {
-        squares.add(from);
-        squares |= attacks::between(from, m.to());
-        // Men that stand on the board may be adjusted at any time, and a knight brushes what is beside its square.
-        squares |= table.board.occupied();
-        if m.role() == Role::Knight {
-            squares |= attacks::king_attacks(m.to());
-        }
-        if m.is_castle() {
-            squares |= Bitboard::from_rank(from.rank());
-        }
-        if m.is_en_passant() {
-            squares.add(Square::from_coords(m.to().file(), from.rank()));
-        }
-    }
-    squares
-}
-
 /// Thinking times in thousandths of their mean, at eight equal shares: many quick moves, few long ones, as in real games.
 const THINK_PER_MILLE: [u64; 9] = [100, 240, 370, 520, 700, 950, 1350, 2050, 3540];
+
+/// Of 1000 moves in a hurry so many begin before the opponent's stands on the board.
+const OVERLAPS: u64 = 400;
 
 /// Nobody answers faster.
 const LEAST_THINK_MS: Millis = 250;

@@ -50,6 +50,8 @@ pub struct Traced {
     pub began_ms: Millis,
     /// What the clock was set to; `None` where the board had none.
     pub control: Option<ClockControl>,
+    /// When who pressed, in the time of the messages.
+    pub presses: Vec<(Millis, Color)>,
     /// What really was played, in the script's time.
     pub games: Vec<GameTruth>,
 }
@@ -75,7 +77,7 @@ impl Traced {
             .map(|(at_ms, bytes)| (*at_ms, Event::FromBoard(bytes.clone())))
             .collect();
         if self.control.is_none() {
-            lines.extend(self.presses().map(|(at_ms, side)| {
+            lines.extend(self.presses.iter().map(|&(at_ms, side)| {
                 let side = side.fold_wb("white", "black");
                 let command = format!(r#"{{"verb":"press","args":{{"side":"{side}"}}}}"#);
                 (at_ms, Event::Command(command))
@@ -91,15 +93,6 @@ impl Traced {
             })
             .collect();
         Trace { header, lines }
-    }
-
-    /// When who pressed, in the time of the messages.
-    fn presses(&self) -> impl Iterator<Item = (Millis, Color)> + '_ {
-        self.games.iter().flat_map(|game| {
-            game.plies
-                .iter()
-                .filter_map(|played| Some((self.began_ms + played.pressed_ms?, played.side)))
-        })
     }
 }
 
@@ -127,6 +120,7 @@ pub fn trace_script(
     options: &TableOptions,
 ) -> Traced {
     let games = script.games.clone();
+    let presses: Vec<(Millis, Color)> = script.presses().collect();
     let board = board.into();
     let (family, has_clock) = (board.family(), board.has_clock());
     let mut line = Line::new(board.baud());
@@ -152,11 +146,16 @@ pub fn trace_script(
         }
         player.handle_timeout(now);
     }
+    let began_ms = player.began_ms().unwrap_or(now);
     Traced {
         family,
         messages,
         control: options.control.clone().filter(|_| has_clock),
-        began_ms: player.began_ms().unwrap_or(now),
+        began_ms,
+        presses: presses
+            .into_iter()
+            .map(|(at_ms, side)| (began_ms + at_ms, side))
+            .collect(),
         games,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use fastrand::Rng;
 use shakmaty::{Piece, Square};
 
 use super::board::VirtualBoard;
@@ -30,6 +31,10 @@ pub struct TableOptions {
     pub clock_poll_ms: Millis,
     /// How long the men stand still, watched by a host, before the game begins.
     pub lead_in_ms: Millis,
+    /// Of 1000 changes that the board has noticed so many are never told; the next dump or scan has them.
+    pub unsent_per_mille: u16,
+    /// Picks the changes that are not told.
+    pub seed: u64,
 }
 
 impl Default for TableOptions {
@@ -55,6 +60,8 @@ impl TableOptions {
             sweep,
             clock_poll_ms: 400,
             lead_in_ms: 3_000,
+            unsent_per_mille: 0,
+            seed: 0,
         }
     }
 }
@@ -78,6 +85,8 @@ pub struct Player {
     lead_in_ms: Millis,
     scanner: Scanner<Option<Piece>>,
     clock: Option<Clock>,
+    unsent_per_mille: u16,
+    chance: Rng,
     output: VecDeque<Vec<u8>>,
 }
 
@@ -125,6 +134,8 @@ impl Player {
                 poll_ms: options.clock_poll_ms.max(1),
                 next_poll_ms: now,
             }),
+            unsent_per_mille: options.unsent_per_mille,
+            chance: Rng::with_seed(options.seed),
             output: VecDeque::new(),
             script,
         };
@@ -221,7 +232,8 @@ impl Player {
             }
         }
         while let Some(look) = self.scanner.poll_look(now) {
-            let told = self.board.handle_look(now, &look);
+            let mut told = self.board.handle_look(now, &look);
+            told.retain(|_| self.chance.u16(..1000) >= self.unsent_per_mille);
             self.tell(told);
         }
         if self.board.poll_timeout().is_some_and(|due| due <= now) {

@@ -17,6 +17,16 @@ pub struct Script {
     pub games: Vec<GameTruth>,
 }
 
+impl Script {
+    /// When who presses.
+    pub fn presses(&self) -> impl Iterator<Item = (Millis, Color)> + '_ {
+        self.actions.iter().filter_map(|action| match action.kind {
+            Act::Press { side } => Some((action.at_ms, side)),
+            _ => None,
+        })
+    }
+}
+
 /// Something that happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
@@ -78,7 +88,7 @@ pub struct Played {
     pub touched_ms: Millis,
     /// When the position stood on the board.
     pub placed_ms: Millis,
-    /// When the clock was pressed; `None` if it never was.
+    /// When the clock was pressed; `None` if it never was. It can be before the position stood there.
     pub pressed_ms: Option<Millis>,
     /// How it was done, where there was a choice.
     pub manners: Vec<Manner>,
@@ -117,6 +127,10 @@ pub enum Manner {
     PieceDirect,
     /// The clock was pressed only after the reply.
     PressForgotten,
+    /// The clock was pressed just before the man was put down, or at the same time: before any board can have shown the move.
+    PressedEarly,
+    /// His first man was in the air before the opponent's stood on its square.
+    Overlapped,
 }
 
 /// Something beside the game that a person might have to look at.
@@ -176,7 +190,7 @@ impl Table {
     }
 
     pub fn finish(mut self, games: Vec<GameTruth>) -> Script {
-        // A dragged man is written down ahead of its time.
+        // What happens beside something else is not written down in order of time.
         self.actions.sort_by_key(|action| action.at_ms);
         Script {
             start: self.start,
@@ -208,10 +222,32 @@ impl Table {
     }
 
     pub fn act(&mut self, kind: Act) {
-        self.actions.push(Action {
-            at_ms: self.now,
-            kind,
-        });
+        self.act_at(self.now, kind);
+    }
+
+    /// Something that happens at another time than now, say a press while a man is still in the hand.
+    pub fn act_at(&mut self, at_ms: Millis, kind: Act) {
+        self.actions.push(Action { at_ms, kind });
+    }
+
+    /// Where the next action will be written down.
+    pub fn mark(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// Where what was written down since `mark` began with lifting the man on `square`: that happened earlier already.
+    pub fn lift_earlier(&mut self, mark: usize, square: Square, at_ms: Millis) -> bool {
+        let lift = Act::Square {
+            square,
+            piece: None,
+        };
+        match self.actions.get_mut(mark) {
+            Some(first) if first.kind == lift && at_ms < first.at_ms => {
+                first.at_ms = at_ms;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// A captured man shows on an empty square for a while, whatever else goes on meanwhile.

@@ -128,10 +128,11 @@ fn assert_plays(script: &Script, game: &SimGame, name: &str) {
     assert_eq!(truth.uci(), game.uci(), "{name}: truth");
     for played in &truth.plies {
         assert!(played.touched_ms < played.placed_ms, "{name}: {played:?}");
+        let early = played.manners.contains(&Manner::PressedEarly);
         assert!(
-            played
-                .pressed_ms
-                .is_none_or(|pressed| pressed > played.placed_ms),
+            played.pressed_ms.is_none_or(
+                |pressed| pressed > played.touched_ms && (early || pressed > played.placed_ms)
+            ),
             "{name}: {played:?}"
         );
     }
@@ -177,6 +178,7 @@ fn random_games_are_played_to_the_end_through_every_position() {
         Manner::PawnFirst,
         Manner::PieceDirect,
         Manner::PressForgotten,
+        Manner::PressedEarly,
     ] {
         assert!(
             manners.contains_key(&manner),
@@ -237,7 +239,7 @@ fn captures_look_as_they_do_in_the_recordings() {
     }
     let share = |manner| counts[&manner] * 100 / captures;
     assert!(
-        (65..=75).contains(&share(Manner::Overwritten)),
+        (69..=75).contains(&share(Manner::Overwritten)),
         "{counts:?}"
     );
     assert!(
@@ -252,6 +254,27 @@ fn captures_look_as_they_do_in_the_recordings() {
 }
 
 #[test]
+fn moves_and_presses_look_as_they_do_in_the_recordings() {
+    let (mut moves, mut slid, mut early) = (0, 0, 0);
+    for seed in 0..200 {
+        let human = script(&random_game(seed), Level::Human, seed);
+        for played in &human.games[0].plies {
+            moves += 1;
+            slid += usize::from(played.manners.contains(&Manner::Slid));
+            early += usize::from(played.manners.contains(&Manner::PressedEarly));
+        }
+    }
+    assert!(
+        (40..=60).contains(&(slid * 1000 / moves)),
+        "{slid} of {moves} slid"
+    );
+    assert!(
+        (26..=40).contains(&(early * 1000 / moves)),
+        "{early} of {moves} early"
+    );
+}
+
+#[test]
 fn a_seed_plays_the_same_again_and_another_one_differently() {
     let game = random_game(8);
     let first = script(&game, Level::Human, 5);
@@ -261,30 +284,111 @@ fn a_seed_plays_the_same_again_and_another_one_differently() {
         script(&game, Level::Clean, 1).actions,
         script(&game, Level::Clean, 2).actions
     );
+    let hurried = script(&game, Level::Blitz, 5).actions;
+    assert_eq!(hurried, script(&game, Level::Blitz, 5).actions);
+    assert_ne!(hurried, script(&game, Level::Blitz, 6).actions);
 }
 
 #[test]
 fn levels_to_come_are_refused() {
-    for name in ["blitz", "faulty"] {
+    for name in ["clean", "human", "blitz", "faulty"] {
         let level: Level = name.parse().unwrap();
         assert_eq!(level.to_string(), name);
-        assert_eq!(
-            Hands::new(level, 1).unwrap_err().to_string(),
-            format!("{name} hands cannot be played yet; use clean or human")
-        );
     }
+    assert_eq!(
+        Hands::new(Level::Faulty, 1).unwrap_err().to_string(),
+        "faulty hands cannot be played yet; use clean, human or blitz"
+    );
     assert!("drunk".parse::<Level>().is_err());
+}
+
+/// In a hurry no position need ever stand still, but each move ends where it should, when it should.
+#[test]
+fn blitz_is_played_move_by_move_within_its_time() {
+    let mut manners: HashMap<Manner, usize> = HashMap::new();
+    let (mut plies, mut brisk) = (0, 0);
+    for seed in 0..200 {
+        let game = random_game(seed);
+        let script = script(&game, Level::Blitz, seed);
+        let name = format!("seed {seed}");
+        assert!(script.actions.is_sorted_by_key(|action| action.at_ms));
+        assert_eq!(placements(&script).last(), Some(&script.last), "{name}");
+        assert_eq!(&script.last, game.last_position().board(), "{name}");
+        let truth = &script.games[0];
+        assert_eq!(truth.uci(), game.uci(), "{name}");
+        let mut position = game.start.clone();
+        let mut stood_ms = 0;
+        for (played, &m) in truth.plies.iter().zip(&game.moves) {
+            position.play_unchecked(m);
+            assert!(played.placed_ms > stood_ms, "{name}: {played:?}");
+            assert!(played.touched_ms < played.placed_ms, "{name}: {played:?}");
+            // Each man that the move put somewhere stands there when it is over, though others may be in the air.
+            let stands = placement_at(&script, played.placed_ms);
+            let to = m
+                .castling_side()
+                .map_or(m.to(), |side| side.king_to(played.side));
+            assert_eq!(
+                stands.piece_at(to),
+                position.board().piece_at(to),
+                "{name}: {played:?}"
+            );
+            let missing = position.board().occupied() & !stands.occupied();
+            assert!(missing.count() <= 1, "{name}: {played:?} {missing:?}");
+            let ms = played.placed_ms - stood_ms;
+            stood_ms = played.placed_ms;
+            plies += 1;
+            brisk += usize::from((150..=400).contains(&ms));
+            assert!(ms < 1_000, "{name}: {played:?} took {ms} ms");
+            for &manner in &played.manners {
+                *manners.entry(manner).or_default() += 1;
+            }
+        }
+    }
+    assert!(brisk * 100 >= plies * 95, "{brisk} of {plies} in time");
+    for manner in [
+        Manner::Overlapped,
+        Manner::PressForgotten,
+        Manner::PressedEarly,
+        Manner::Slid,
+        Manner::Overwritten,
+        Manner::VictimDragged,
+        Manner::TwoHanded,
+    ] {
+        let seen = manners.get(&manner).copied().unwrap_or(0);
+        assert!(seen > 20, "{manner:?} in {plies} plies: {manners:?}");
+    }
+    assert!(manners[&Manner::Overlapped] * 4 > plies, "{manners:?}");
+}
+
+/// What stands on the board at a time, what happens just then included.
+fn placement_at(script: &Script, at_ms: u64) -> Board {
+    let mut board = script.start.clone();
+    for action in script
+        .actions
+        .iter()
+        .take_while(|action| action.at_ms <= at_ms)
+    {
+        if let Act::Square { square, piece } = action.kind {
+            match piece {
+                Some(piece) => board.set_piece_at(square, piece),
+                None => board.discard_piece_at(square),
+            }
+        }
+    }
+    board
 }
 
 #[test]
 fn presses_alternate_and_each_comes_from_the_side_whose_lever_is_up() {
     for seed in 0..100 {
         let game = random_game(seed);
-        let mut up = game.start.turn();
-        for action in script(&game, Level::Human, seed).actions {
-            if let Act::Press { side } = action.kind {
-                assert_eq!(side, up, "seed {seed} at {}", action.at_ms);
-                up = side.other();
+        for level in [Level::Human, Level::Blitz] {
+            let mut up = game.start.turn();
+            for action in script(&game, level, seed).actions {
+                if let Act::Press { side } = action.kind {
+                    assert_eq!(side, up, "{level} seed {seed} at {}", action.at_ms);
+                    up = side.other();
+                }
             }
         }
     }
@@ -689,6 +793,31 @@ fn a_board_that_notices_at_once_tells_every_placement() {
             [Message::BoardDump(_), Message::Clock(ClockMessage::Absent)]
         ));
     }
+}
+
+#[test]
+fn what_is_never_told_stands_in_the_next_dump() {
+    let game = random_game(4);
+    let script = script(&game, Level::Blitz, 4);
+    let length = script.actions.last().unwrap().at_ms;
+    let told = |unsent_per_mille: u16| {
+        let options = TableOptions {
+            scan_ms: 0,
+            unsent_per_mille,
+            ..TableOptions::default()
+        };
+        let mut player = Player::new(0, script.clone(), VirtualBoard::default(), &options);
+        player.handle_host(0, &[0x4b]);
+        player.handle_timeout(length + 10_000);
+        let updates = drain(&mut player).len();
+        player.handle_host(length + 10_000, &[0x42]);
+        let expected = Message::BoardDump(Box::new(picture(game.last_position().board(), false)));
+        assert_eq!(drain(&mut player), [expected]);
+        updates
+    };
+    let all = told(0);
+    assert!(told(300) < all * 4 / 5 && told(300) > all * 3 / 5);
+    assert_eq!(told(1000), 1, "the clock's absence");
 }
 
 #[test]

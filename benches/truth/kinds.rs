@@ -1,0 +1,161 @@
+//! The conditions under which games are read, and which games those are.
+
+use crate::games;
+use crate::live::{self, Conditions, Live};
+use jadoube::sim::hands::Level;
+use jadoube::sim::pgn::SimGame;
+use jadoube::sim::scan::Sweep;
+use jadoube::wire::Family;
+use std::sync::LazyLock;
+
+/// A row of the table.
+pub struct Kind {
+    pub name: &'static str,
+    conditions: Conditions,
+}
+
+impl Kind {
+    /// The game of this number, played under these conditions.
+    pub fn play(&self, number: u64) -> Live {
+        live::play(&game(number), &self.conditions, number)
+    }
+}
+
+pub fn names() -> String {
+    KINDS
+        .iter()
+        .map(|kind| kind.name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Three of four games are of the corpus, one of them in Chess960 where there are eight, the fourth is random.
+fn game(number: u64) -> SimGame {
+    let [standard, chess960] = &*CORPUS;
+    let from = |games: &[SimGame], number: u64| -> Option<SimGame> {
+        let index = usize::try_from(number).ok()?.checked_rem(games.len())?;
+        games.get(index).cloned()
+    };
+    let chosen = match number % 8 {
+        3 | 7 => None,
+        6 => from(chess960, number / 8),
+        _ => from(standard, number * 7),
+    };
+    chosen.unwrap_or_else(|| games::random_game(number, 120))
+}
+
+/// The games of the corpus from the usual position, and those in Chess960.
+static CORPUS: LazyLock<[Vec<SimGame>; 2]> = LazyLock::new(|| {
+    let (chess960, standard): (Vec<SimGame>, Vec<SimGame>) = games::corpus_games()
+        .into_iter()
+        .filter(|game| game.moves.len() > 8)
+        .filter(|game| game.chess960 || game.start == Default::default())
+        .partition(|game| game.chess960);
+    [standard, chess960]
+});
+
+const PLAIN: Conditions = Conditions {
+    level: Level::Human,
+    family: Family::Dgt,
+    scan_ms: 220,
+    sweep: Sweep::Rolling,
+    control: Some("40/5400+30:1800+30"),
+    unsent: 0,
+    lost: 0,
+    asks: true,
+    rotated: false,
+};
+
+const BLITZ: Conditions = Conditions {
+    level: Level::Blitz,
+    control: Some("300"),
+    unsent: 10,
+    ..PLAIN
+};
+
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "clean",
+        conditions: Conditions {
+            level: Level::Clean,
+            ..PLAIN
+        },
+    },
+    Kind {
+        name: "human-40ms",
+        conditions: Conditions {
+            scan_ms: 40,
+            ..PLAIN
+        },
+    },
+    Kind {
+        name: "human-250ms",
+        conditions: Conditions {
+            scan_ms: 250,
+            ..PLAIN
+        },
+    },
+    Kind {
+        name: "blitz-40ms",
+        conditions: Conditions {
+            scan_ms: 40,
+            ..BLITZ
+        },
+    },
+    Kind {
+        name: "blitz-250ms",
+        conditions: Conditions {
+            scan_ms: 250,
+            ..BLITZ
+        },
+    },
+    Kind {
+        name: "blitz-all-told",
+        conditions: Conditions {
+            scan_ms: 40,
+            unsent: 0,
+            ..BLITZ
+        },
+    },
+    Kind {
+        name: "human-at-once",
+        conditions: Conditions {
+            scan_ms: 0,
+            ..PLAIN
+        },
+    },
+    Kind {
+        name: "human-no-clock",
+        conditions: Conditions {
+            control: None,
+            ..PLAIN
+        },
+    },
+    Kind {
+        name: "unsent-1%",
+        conditions: Conditions {
+            unsent: 10,
+            ..PLAIN
+        },
+    },
+    Kind {
+        name: "lost-0.3%",
+        conditions: Conditions { lost: 3, ..PLAIN },
+    },
+    Kind {
+        name: "unsent-no-clock",
+        conditions: Conditions {
+            unsent: 10,
+            control: None,
+            ..PLAIN
+        },
+    },
+    Kind {
+        name: "unsent-no-dump",
+        conditions: Conditions {
+            unsent: 10,
+            asks: false,
+            ..PLAIN
+        },
+    },
+];
