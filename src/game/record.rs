@@ -192,7 +192,8 @@ impl Game {
                 Event::Correction { keep, reason: why }
             });
         }
-        let gap = moves.len().saturating_sub(removed);
+        let plies = moves.len();
+        let gap = plies.saturating_sub(removed);
         let told: Vec<String> = alternatives
             .iter()
             .map(|line| self.line.uci_of(keep, line))
@@ -234,7 +235,7 @@ impl Game {
         self.quiet_since = (open && !self.clocks.used && !clock_attached).then_some(now);
         self.change();
         ambiguous.then_some(Orders {
-            plies: gap,
+            plies,
             orders: told.len(),
         })
     }
@@ -260,6 +261,28 @@ impl Game {
             }
             self.tell_move(number);
         }
+    }
+
+    /// The game was held to be over while it went on like this.
+    pub fn play_on(&mut self, on: Game) {
+        let plies = self.line.plies.iter().zip(&on.line.plies);
+        let keep = plies.take_while(|(held, on)| held.mv == on.mv).count();
+        if keep < self.line.len() {
+            self.line.plies.truncate(keep);
+            let reason = CorrectionReason::Reread;
+            self.tell(Event::Correction { keep, reason });
+        }
+        self.clocks = on.clocks;
+        self.quiet_since = on.quiet_since;
+        for (index, ply) in on.line.plies.into_iter().enumerate() {
+            if index >= keep {
+                self.push(ply);
+                self.tell_move(index + 1);
+            } else if ply.by.is_some() {
+                self.line.plies[index] = ply;
+            }
+        }
+        self.change();
     }
 
     /// The game goes on from another position; what was played before it, as the record tells it, is kept for the PGN.

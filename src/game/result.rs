@@ -193,6 +193,24 @@ impl Game {
         Sign::Corrected
     }
 
+    /// The kings set out for the centre then: no step since was a move, if nobody pressed it.
+    pub fn remove_walk(&mut self, set_out: Millis) {
+        if self.is_over() {
+            return;
+        }
+        self.remove_king_steps();
+        let is_step =
+            |ply: &&Ply| ply.seen_at >= set_out && !ply.pressed && ply.mv.role() == Role::King;
+        let steps = self.line.plies.iter().rev().take_while(is_step).count();
+        if steps > 0 {
+            let keep = self.line.len() - steps;
+            self.line.plies.truncate(keep);
+            let reason = CorrectionReason::ResultSign;
+            self.tell(Event::Correction { keep, reason });
+            self.change();
+        }
+    }
+
     /// Kings that walked to the centre have made no moves, if nobody pressed.
     fn remove_king_steps(&mut self) {
         let Some((line, _)) = self.before_king_step.take() else {

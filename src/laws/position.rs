@@ -98,7 +98,8 @@ impl Position {
         Position { inner, mode }
     }
 
-    /// A position of which only the men and the side to move are known: every castling right that the men allow is granted.
+    /// A position of which only the men and the side to move are known: every castling right that the men allow is granted, and en
+    /// passant where just one pawn can have come by it (case E4).
     pub fn from_board(board: Board, turn: Color, mode: CastlingMode) -> Position {
         let mut setup = Setup {
             board,
@@ -113,6 +114,7 @@ impl Position {
                 setup.castling_rights |= setup.board.by_piece(Role::Rook.of(color)) & corners;
             }
         }
+        setup.ep_square = only_en_passant(&setup.board, turn);
         Position::from_setup(setup, mode)
     }
 
@@ -560,6 +562,23 @@ impl fmt::Display for Ending {
             Ending::Stalemate => "stalemate",
         })
     }
+}
+
+/// The only square on which a pawn of the side to move could take another en passant, if that one has just come two squares.
+fn only_en_passant(board: &Board, turn: Color) -> Option<Square> {
+    let ahead = turn.fold_wb(8, -8);
+    let vacant = !board.occupied();
+    let ours = board.by_piece(Role::Pawn.of(turn));
+    let crossed_by = |pawn: Square| {
+        let crossed = pawn.offset(ahead)?;
+        let home = crossed.offset(ahead)?;
+        let taken_from = attacks::pawn_attacks(!turn, crossed) & ours;
+        (vacant.contains(crossed) && vacant.contains(home) && taken_from.any()).then_some(crossed)
+    };
+    let rank = Bitboard::from_rank(turn.fold_wb(Rank::Fifth, Rank::Fourth));
+    let theirs = board.by_piece(Role::Pawn.of(!turn)) & rank;
+    let mut found = theirs.into_iter().filter_map(crossed_by);
+    found.next().filter(|_| found.next().is_none())
 }
 
 fn long_algebraic(m: Move) -> String {

@@ -172,6 +172,23 @@ impl Sensing {
             0
         };
         tentative.moves.append(&mut moves);
+        if let Some(doubtful) = self.in_any_order(&tentative, now, cx) {
+            let told_before = doubtful.keep.saturating_sub(tentative.keep);
+            tentative.moves.truncate(told_before);
+            if told_before > 0 {
+                self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+            }
+            self.observations.push_back(Observation::Moved(doubtful));
+            return;
+        }
+        self.retraced = cx.has_clock && {
+            let view = View {
+                line: cx.line,
+                keep: tentative.keep,
+                moves: &tentative.moves,
+            };
+            Self::retraces(&view).is_some()
+        };
         let before = match tentative.moves.len() {
             0 | 1 => cx.line.position(tentative.keep).clone(),
             n => tentative.moves[n - 2].after.clone(),
@@ -290,7 +307,12 @@ impl Sensing {
         } else {
             self.view(cx).position(keep).clone()
         };
-        let hold = self.hold(&before, last.mv, cx).max(self.rest(keep, cx));
+        let rest = match self.rest(keep, cx) {
+            // A king that goes to the centre after his move was completed shows the result more often than not (case K1).
+            rest if rest > 0 && is_king_to_centre(last.mv) => self.timing.sign,
+            rest => rest,
+        };
+        let hold = self.hold(&before, last.mv, cx).max(rest);
         let same_man = cx.line.plies.get(keep).is_some_and(|ply| {
             moves
                 .first()
@@ -460,6 +482,10 @@ pub(super) fn sole(found: &[Move]) -> Option<Move> {
 /// How far back a takeback can go: an array, from further away than two plies, is the next game's.
 pub(super) fn deepest_takeback(line: &Line, plies: usize) -> usize {
     usize::from(plies > 2 && line.start.is_array())
+}
+
+fn is_king_to_centre(m: Move) -> bool {
+    matches!(m, Move::Normal { role: Role::King, to, .. } if CENTRE.contains(&to))
 }
 
 /// Whether `later` is the same man going on, or castling begun with the rook or the king.

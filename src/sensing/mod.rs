@@ -10,7 +10,7 @@
 
 use crate::Millis;
 use crate::board::{Contents, Picture};
-use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line};
+use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line, Ply};
 use crate::laws::illegal::{Attempt, IllegalReason};
 use crate::laws::position::Position;
 use crate::laws::result::{CENTRE, GameResult};
@@ -21,6 +21,8 @@ pub mod explain;
 mod faults;
 mod look;
 mod press;
+mod retrace;
+mod scan;
 mod search;
 mod trail;
 mod view;
@@ -59,6 +61,8 @@ pub struct Timing {
     pub quiet: Millis,
     /// The kings stand in the centre for so long.
     pub sign: Millis,
+    /// A king that goes on sooner is on his way to the centre.
+    pub walk: Millis,
 }
 
 impl Default for Timing {
@@ -78,6 +82,7 @@ impl Default for Timing {
             reply_lift: 1_000,
             quiet: 10_000,
             sign: 5_000,
+            walk: 3_000,
         }
     }
 }
@@ -149,9 +154,10 @@ pub enum Observation {
     Stable,
     /// The board should be read anew.
     AskDump,
-    /// Both kings have stood on two of d4 e4 d5 e5.
+    /// Both kings have stood on two of d4 e4 d5 e5. What was seen of them since they set out for there was no play.
     ResultSign {
         result: GameResult,
+        set_out: Option<Millis>,
     },
 }
 
@@ -261,6 +267,8 @@ pub struct Sensing {
     unspent: Option<Color>,
     /// Without a clock: a position of the game so far that stands on the board again, from further back than a takeback goes.
     away: Option<usize>,
+    /// The last plies may have been a takeback; it is judged once the board has rested.
+    retraced: bool,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -322,6 +330,7 @@ impl Sensing {
             presses: VecDeque::new(),
             unspent: None,
             away: None,
+            retraced: false,
             look_due: false,
             waiting: None,
             waiting_since: 0,
@@ -369,6 +378,7 @@ impl Sensing {
         self.dump_asked = false;
         self.dump_seen = false;
         self.grace_passed = false;
+        self.retraced = false;
         if changed.into_iter().any(|square| CENTRE.contains(&square)) {
             self.watch_kings(now);
         }
@@ -524,6 +534,7 @@ impl Sensing {
         self.presses.clear();
         self.unspent = None;
         self.away = None;
+        self.retraced = false;
         self.look_due = false;
         self.resumed = false;
         self.waiting = None;
@@ -543,8 +554,9 @@ impl Sensing {
             && now >= since + self.timing.sign
         {
             self.sign_told = true;
+            let set_out = self.kings_set_out(cx);
             self.observations
-                .push_back(Observation::ResultSign { result });
+                .push_back(Observation::ResultSign { result, set_out });
             return "sign";
         }
         if !self.searched && now >= self.quiet_at() {
@@ -574,6 +586,11 @@ impl Sensing {
         {
             self.judge_press_if_due(now, cx);
             return "press";
+        }
+        if self.retraced && now >= self.last_change + self.timing.takeback {
+            self.retraced = false;
+            self.take_back_retraced(cx);
+            return "retraced";
         }
         let name = if let Some((at, square)) = self.lift_over_fault
             && now >= at + self.timing.reply_lift
@@ -643,7 +660,7 @@ impl Sensing {
         if let Some((at, _)) = self.lift_over_fault {
             add(at + self.timing.reply_lift);
         }
-        if !self.dump_asked && cx.can_dump {
+        if self.retraced || (!self.dump_asked && cx.can_dump) {
             add(self.last_change + self.timing.takeback);
         }
         if !self.grace_passed {
@@ -663,6 +680,7 @@ impl Sensing {
         self.tentative = None;
         self.lift_over_fault = None;
         self.look_due = false;
+        self.retraced = false;
         self.searched = true;
         self.dump_asked = true;
         self.grace_passed = true;
@@ -726,6 +744,23 @@ impl Sensing {
 
     fn quiet_at(&self) -> Millis {
         self.last_change + self.timing.settle
+    }
+
+    /// Since when the last plies are kings on their way to the centre: steps that nobody pressed and that went on at once.
+    fn kings_set_out(&self, cx: &Context<'_>) -> Option<Millis> {
+        let is_step = |ply: &&Ply| {
+            let to = ply.mv.to();
+            matches!(
+                ply.mv,
+                Move::Normal {
+                    role: Role::King,
+                    ..
+                }
+            ) && !ply.pressed
+                && (CENTRE.contains(&to) || self.trail.at(to) <= ply.seen_at + self.timing.walk)
+        };
+        let steps = cx.line.plies.iter().rev().take_while(is_step);
+        steps.last().map(|ply| ply.seen_at)
     }
 
     /// Both kings on two of d4 e4 d5 e5 can be no position of play: those squares all touch.

@@ -156,7 +156,7 @@ impl Sensing {
 
     /// A pawn that was answered on the last rank has been exchanged since: the doubt is settled by what stands there.
     pub(super) fn settle_promotion(&mut self, cx: &Context<'_>) -> bool {
-        let doubtful = |ply: &crate::game::Ply| ply.doubt == Some(Doubt::PromotionUnseen);
+        let doubtful = |ply: &Ply| ply.doubt == Some(Doubt::PromotionUnseen);
         let Some(index) = cx.line.plies.iter().rposition(doubtful) else {
             return false;
         };
@@ -528,7 +528,7 @@ impl Sensing {
 type Healed = (usize, Position, Lines);
 
 /// The most plies that are read at once.
-const MISSED: usize = 4;
+pub(super) const MISSED: usize = 4;
 
 /// A ply that was read, and whether its man may have gone on from there.
 struct Recorded {

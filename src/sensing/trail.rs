@@ -5,7 +5,7 @@ use crate::board::Contents;
 use shakmaty::{Bitboard, Square};
 
 /// Two squares of one board may be looked at in the wrong order within the time of a scan (protocol sheet 1: 200 to 250 ms).
-const SCAN_MS: Millis = 300;
+pub(super) const SCAN_MS: Millis = 300;
 
 /// What is remembered of the changes of each square.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ struct Mark {
 /// What the changes of the squares say of a line's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Each man was seen to arrive after the one before.
+    /// Each man was seen to arrive after the one before, those of one side in scans of their own.
     Told,
     /// Nothing tells.
     Open,
@@ -106,7 +106,8 @@ impl Trail {
                 (at, came) => at.or(came.map(|came| came.first)),
             },
             ended: arrived.map(|came| came.at).or(departed),
-            look: arrived.map(|came| came.look),
+            departed,
+            arrived: arrived.map(|came| (came.look, came.at)),
         }
     }
 }
@@ -116,26 +117,48 @@ impl Trail {
 pub(super) struct Journey {
     pub(super) begun: Option<Millis>,
     pub(super) ended: Option<Millis>,
-    look: Option<u64>,
+    departed: Option<Millis>,
+    /// The look that showed him arrived, and when that was.
+    arrived: Option<(u64, Millis)>,
+}
+
+impl Journey {
+    /// Whether he was seen to go before this other man of his side. Both within one scan may have gone in either order.
+    fn is_before_of_same_side(&self, later: &Journey) -> bool {
+        let apart = |earlier: Option<Millis>, later: Option<Millis>| {
+            earlier
+                .zip(later)
+                .is_some_and(|(earlier, later)| earlier + SCAN_MS < later)
+        };
+        let at = |journey: &Journey| journey.arrived.map(|(_, at)| at);
+        apart(at(self), at(later)) || apart(self.departed, later.departed)
+    }
+
+    fn is_seen_before(&self, later: &Journey) -> bool {
+        let (earlier, later) = (self.arrived, later.arrived);
+        earlier
+            .zip(later)
+            .is_some_and(|((earlier, _), (later, _))| earlier < later)
+    }
 }
 
 /// Whether men can have made these journeys one after the other.
 pub(super) fn order(journeys: &[Journey]) -> Order {
     let mut told = true;
     for (index, earlier) in journeys.iter().enumerate() {
-        for later in &journeys[index + 1..] {
+        for (after, later) in journeys[index + 1..].iter().enumerate() {
             if let (Some(begun), Some(ended)) = (earlier.begun, later.ended)
                 && begun > ended + SCAN_MS
             {
                 return Order::Against;
             }
-            told &= earlier
-                .look
-                .zip(later.look)
-                .is_some_and(|(earlier, later)| earlier < later);
+            // The sides move in turn: what can change places are the plies of one of them.
+            let same_side = after % 2 == 1;
+            told &= earlier.is_seen_before(later)
+                && (!same_side || earlier.is_before_of_same_side(later));
         }
     }
-    match told && journeys.iter().all(|journey| journey.look.is_some()) {
+    match told && journeys.iter().all(|journey| journey.arrived.is_some()) {
         true => Order::Told,
         false => Order::Open,
     }

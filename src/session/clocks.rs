@@ -59,6 +59,7 @@ impl Table {
         if let Some(game) = self.game.as_mut().filter(|_| self.clock.is_attached()) {
             game.show_times(at, shown);
             self.tell_game();
+            self.show_times_after_the_end(at);
         }
     }
 
@@ -77,6 +78,7 @@ impl Table {
 
     pub(super) fn clock_started(&mut self, wing: Wing) {
         let (now, side) = (self.now, self.side(wing));
+        self.clock_started_after_the_end(side);
         let game = self.game.as_mut();
         if !game.is_some_and(|game| game.handle_clock_started(now, side)) {
             return;
@@ -89,6 +91,7 @@ impl Table {
 
     fn clock_stopped(&mut self) {
         let now = self.now;
+        self.clock_stopped_after_the_end();
         let game = self.game.as_mut();
         if game.is_some_and(|game| game.handle_clock_stopped(now)) {
             self.sensing.handle_clock_stopped(now);
@@ -99,6 +102,7 @@ impl Table {
     /// A player pressed; `clk_ms` is what his clock shows after it.
     pub(super) fn pressed(&mut self, side: Color, clk_ms: Option<u64>) {
         let (now, shown) = (self.now, self.clock_times());
+        self.press_after_the_end(side, clk_ms);
         let game = self.game.as_mut();
         if !game.is_some_and(|game| game.handle_press(now, side, clk_ms, shown)) {
             return;
@@ -147,6 +151,16 @@ impl Table {
                 "both flags are down. Look at the clock.",
             );
             self.raise(Source::BothFlags, notice);
+        }
+    }
+
+    /// Flags that fell while the game was held to be over.
+    pub(super) fn catch_up_flags(&mut self) {
+        for color in Color::ALL {
+            let shown = self.clock.display(self.wing(color));
+            if shown.is_some_and(|display| display.flag) {
+                self.flag_fell(color);
+            }
         }
     }
 

@@ -367,6 +367,7 @@ impl Table {
                 );
             };
             let picture = self.raw.oriented(self.stands());
+            check_named(&picture)?;
             let shown = shown(&picture, &Board::empty());
             check_kings(&shown)?;
             return Ok(Action::Join(shown, turn.into()));
@@ -376,6 +377,9 @@ impl Table {
         let turn = turn.map_or(tip.turn(), Color::from);
         if picture.agrees_with(tip.board()) && turn == tip.turn() {
             return Ok(Action::Agree);
+        }
+        if !picture.agrees_with(tip.board()) {
+            check_named(picture)?;
         }
         let shown = shown(picture, tip.board());
         check_kings(&shown)?;
@@ -454,7 +458,9 @@ impl Table {
             game.reopen(verdict.reason);
             self.tell_game();
             if over {
-                self.follow_record(true);
+                let plays_on = self.take_played_on();
+                self.follow_record(!plays_on);
+                self.catch_up_flags();
             }
             self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
             return;
@@ -467,9 +473,11 @@ impl Table {
         };
         self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
         if !over {
+            self.watch_on();
             self.end_game(verdict);
             return;
         }
+        self.watch_on_from_here();
         if let Some(game) = &mut self.game {
             game.set_result(verdict);
         }
@@ -494,6 +502,14 @@ fn shown(picture: &Picture, known: &Board) -> Board {
         }
     }
     shown
+}
+
+/// What cannot be told from the board is not guessed: a man may have been taken by any that has gone.
+fn check_named(picture: &Picture) -> Outcome {
+    if picture.is_exact() {
+        return Ok(());
+    }
+    Err("this board cannot tell which men stand on it; say so with set_position, once a game is armed".into())
 }
 
 fn check_kings(board: &Board) -> Outcome {

@@ -61,6 +61,7 @@ impl Table {
         );
         let (table, stream) = (&self.settings.table, &self.settings.stream);
         self.game = Some(self.openings.open(table, stream));
+        self.played_on = None;
         self.array = Array::default();
         self.setup_judged = false;
         let now = self.now;
@@ -190,10 +191,13 @@ impl Table {
     }
 
     /// Both kings stand in the centre.
-    pub(super) fn result_sign(&mut self, result: GameResult) {
+    pub(super) fn result_sign(&mut self, result: GameResult, set_out: Option<Millis>) {
         let running = self.clock.is_running();
         let propose = self.settings.kings == super::ResultByKings::Propose;
         let Some(game) = &mut self.game else { return };
+        if let Some(since) = set_out {
+            game.remove_walk(since);
+        }
         let sign = game.handle_sign(result, propose, running);
         self.tell_game();
         match sign {

@@ -33,6 +33,7 @@ mod games;
 mod link;
 mod observed;
 mod output;
+mod played_on;
 
 use board::driver::Unfinished;
 pub use board::driver::Watch;
@@ -44,7 +45,7 @@ pub use output::seconds as output_time;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub table: String,
-    /// What its board speaks. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
+    /// What its board speaks, unless it is found to be another. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
     pub family: Family,
     /// Names the numbering of events; made with the store.
     pub stream: String,
@@ -160,6 +161,8 @@ struct Table {
     sensing: Sensing,
     clock: clock::Tracker,
     game: Option<Game>,
+    /// While the result that stands was set by somebody: the game as it would have gone on.
+    played_on: Option<Box<played_on::PlayedOn>>,
     openings: Openings,
     array: array::Array,
     setup_still_since: Millis,
@@ -208,7 +211,16 @@ impl Session {
         }
         session.table.run_until(told_until);
         session.table.forget_output();
+        session.driver.handle_family(session.table.settings.family);
         session
+    }
+
+    /// A board of this family is plugged in; told before the port is opened.
+    pub fn handle_family(&mut self, now: Millis, family: Family) {
+        if self.table.settings.family != family {
+            self.driver.handle_family(family);
+            self.enter(now, What::Family(family));
+        }
     }
 
     /// The port is open, and the board will be asked what it is.
@@ -456,6 +468,7 @@ impl Table {
             skipped_bytes: 0,
             clock: clock::Tracker::default(),
             game: None,
+            played_on: None,
             array: array::Array::default(),
             setup_still_since: now,
             setup_judged: true,
@@ -501,6 +514,10 @@ impl Table {
             What::Wall(wall) => self.wall = *wall,
             What::Paired => self.openings.follow_pairings(),
             What::Link(state) => self.apply_link(*state),
+            What::Family(family) => {
+                self.settings.family = *family;
+                self.abilities = board::abilities(*family);
+            }
             What::Serial(serial) => self.serial = Some(serial.clone()),
             What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
             What::Battery(percent) => self.battery = Some(*percent),
@@ -521,6 +538,7 @@ impl Table {
                 // It would stop the whole node; the table gives up what it waits for instead.
                 tracing::error!(table = %self.settings.table, at, "a timer does not go off; it is dropped");
                 self.sensing.disarm();
+                self.disarm_after_the_end();
                 break;
             }
             self.now = self.now.max(at);
@@ -541,6 +559,7 @@ impl Table {
             let name = sensing.handle_timeout(now, &cx);
             self.stage(|| format!("  timer {name}"));
         }
+        self.fire_after_the_end();
     }
 
     fn next_timer(&self) -> Option<Millis> {
@@ -549,6 +568,7 @@ impl Table {
             .poll_timeout(&cx)
             .into_iter()
             .chain(self.next_timer_between_games())
+            .chain(self.next_timer_after_the_end())
             .min()
     }
 
@@ -569,6 +589,7 @@ impl Table {
             let name = sensing.handle_timeout(now, &cx);
             self.stage(|| format!("  timer {name}"));
         }
+        self.settle_after_the_end();
         self.publish_changes();
     }
 
@@ -622,8 +643,8 @@ impl Table {
             self.watch_array();
             return;
         }
-        if self.watch_array() {
-            // A new game has begun with this change, which it has taken already.
+        if self.watch_array() || self.turn_by_first_move(look) {
+            // The game has begun with this change, and has taken it already.
             return;
         }
         let orientation = self.stands();
@@ -637,6 +658,7 @@ impl Table {
         let now = self.now;
         let (sensing, cx) = self.sensing();
         sensing.handle_squares(now, &turned, look, &cx);
+        self.squares_after_the_end(&turned, look);
         self.find_ready();
     }
 }

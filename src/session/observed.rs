@@ -45,7 +45,7 @@ impl Table {
             }
             Observation::Stable => self.publish_position(),
             Observation::AskDump => self.ask_dump = true,
-            Observation::ResultSign { result } => self.result_sign(result),
+            Observation::ResultSign { result, set_out } => self.result_sign(result, set_out),
         }
     }
 

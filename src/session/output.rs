@@ -712,6 +712,6 @@ pub(super) fn observed(observation: &Observation) -> String {
         Observation::Sync { in_sync } => format!("in_sync {in_sync}"),
         Observation::Stable => "stable".into(),
         Observation::AskDump => "ask for a dump".into(),
-        Observation::ResultSign { result } => format!("result sign {result}"),
+        Observation::ResultSign { result, .. } => format!("result sign {result}"),
     }
 }

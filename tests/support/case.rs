@@ -1,5 +1,6 @@
 //! A line of `cases.txt` as a trace, and what must come of it.
 
+use jadoube::game::ResultState;
 use jadoube::laws::Side;
 use jadoube::replay;
 use jadoube::session::Settings;
@@ -280,6 +281,13 @@ impl Case {
                 }
             }
             allowed.push(kind);
+        }
+        if self.ambiguous {
+            allowed.push("ambiguous");
+        }
+        if game.result_state == Some(ResultState::Proposed) {
+            // The kings stand in the centre while the clock runs: somebody has to be asked.
+            allowed.push("result_mismatch");
         }
         // And nothing else.
         for alert in &summary.alerts {

@@ -1,0 +1,199 @@
+//! What the board shows after somebody has set a result: nothing, as a rule. Where that was a mistake play goes on, and its moves are
+//! kept here until the result is taken back (case K12).
+
+use super::alerts::{Notice, Source};
+use super::{NO_LINE, Table, context};
+use crate::Millis;
+use crate::board::Contents;
+use crate::game::{Game, Ply};
+use crate::publish::{AlertKind, Audience, Severity};
+use crate::sensing::{Context, Look, Observation, Sensing};
+use shakmaty::{Color, Square};
+
+/// The game as if it had not been ended.
+#[derive(Debug)]
+pub(super) struct PlayedOn {
+    game: Game,
+    sensing: Sensing,
+    ended_at: Millis,
+    told: Told,
+}
+
+/// Who has been told that play goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    Nobody,
+    /// Two moves may be players who look at what could have been.
+    Operator,
+    /// Nobody presses a clock for that.
+    Arbiter,
+}
+
+/// A board that differs on more squares is being cleared.
+const CLEARED: usize = 20;
+
+impl PlayedOn {
+    fn plies_since(&self) -> impl Iterator<Item = &Ply> {
+        let since = |ply: &&Ply| ply.seen_at > self.ended_at;
+        self.game.line.plies.iter().filter(since)
+    }
+
+    fn is_pressed_since(&self) -> bool {
+        self.plies_since().any(|ply| ply.pressed)
+    }
+}
+
+impl Table {
+    /// A result is about to be set that the board does not show.
+    pub(super) fn watch_on(&mut self) {
+        self.played_on = self.game.as_ref().map(|game| {
+            Box::new(PlayedOn {
+                game: game.clone(),
+                sensing: self.sensing.clone(),
+                ended_at: self.now,
+                told: Told::Nobody,
+            })
+        });
+    }
+
+    /// The result was set anew: whoever does that knows of what was played until now.
+    pub(super) fn watch_on_from_here(&mut self) {
+        if let Some(on) = &mut self.played_on {
+            (on.ended_at, on.told) = (self.now, Told::Nobody);
+        }
+    }
+
+    pub(super) fn squares_after_the_end(&mut self, changes: &[(Square, Contents)], look: Look) {
+        let now = self.now;
+        self.sense_after_the_end(|sensing, cx| sensing.handle_squares(now, changes, look, cx));
+        self.played_on.take_if(|on| {
+            let board = on.game.line.tip().board();
+            on.sensing.picture().differing(board).count() > CLEARED
+        });
+    }
+
+    pub(super) fn press_after_the_end(&mut self, side: Color, clk_ms: Option<u64>) {
+        let (now, shown) = (self.now, self.clock_times());
+        let on = self.played_on.as_mut();
+        if on.is_some_and(|on| on.game.handle_press(now, side, clk_ms, shown)) {
+            self.sense_after_the_end(|sensing, cx| sensing.handle_press(now, side, cx));
+        }
+    }
+
+    pub(super) fn clock_started_after_the_end(&mut self, side: Color) {
+        let now = self.now;
+        let on = self.played_on.as_mut();
+        if on.is_some_and(|on| on.game.handle_clock_started(now, side)) {
+            self.sense_after_the_end(|sensing, cx| sensing.handle_clock_running(cx));
+        }
+    }
+
+    pub(super) fn clock_stopped_after_the_end(&mut self) {
+        let now = self.now;
+        let on = self.played_on.as_mut();
+        if on.is_some_and(|on| on.game.handle_clock_stopped(now)) {
+            self.sense_after_the_end(|sensing, _| sensing.handle_clock_stopped(now));
+        }
+    }
+
+    pub(super) fn show_times_after_the_end(&mut self, at: Millis) {
+        let shown = self.clock_times();
+        if let Some(on) = &mut self.played_on {
+            on.game.show_times(at, shown);
+        }
+    }
+
+    pub(super) fn next_timer_after_the_end(&self) -> Option<Millis> {
+        let on = self.played_on.as_ref()?;
+        let game = Some(&on.game);
+        let cx = context(&self.settings, self.abilities, game, &self.clock, &NO_LINE);
+        on.sensing.poll_timeout(&cx)
+    }
+
+    pub(super) fn fire_after_the_end(&mut self) {
+        let now = self.now;
+        if self.next_timer_after_the_end().is_some_and(|at| at <= now) {
+            self.sense_after_the_end(|sensing, cx| {
+                sensing.handle_timeout(now, cx);
+            });
+        }
+    }
+
+    /// Takes what was seen since the end into that game, and tells of it.
+    pub(super) fn settle_after_the_end(&mut self) {
+        let (now, attached) = (self.now, self.clock.is_attached());
+        while let Some(on) = &mut self.played_on
+            && let Some(seen) = on.sensing.poll_observation()
+        {
+            match seen {
+                Observation::Moved(change) => {
+                    on.game.take(now, change, attached);
+                }
+                Observation::Completed { side, by } => on.game.complete_last_of(side, by),
+                Observation::PromotionSeen { ply } => on.game.settle_promotion(ply),
+                // In what may be analysis nothing is a fault, and nothing a sign.
+                _ => {}
+            }
+        }
+        self.tell_played_on();
+    }
+
+    pub(super) fn disarm_after_the_end(&mut self) {
+        if let Some(on) = &mut self.played_on {
+            on.sensing.disarm();
+        }
+    }
+
+    /// The result is taken back: what was played since is in the record. What nobody pressed was play only if it still stands on the
+    /// board. Tells whether the record is what the board shows.
+    pub(super) fn take_played_on(&mut self) -> bool {
+        let Some(on) = self.played_on.take() else {
+            return false;
+        };
+        let stands = (on.sensing.picture()).agrees_with(on.game.line.tip().board());
+        let Some(game) = self
+            .game
+            .as_mut()
+            .filter(|_| stands || on.is_pressed_since())
+        else {
+            return false;
+        };
+        game.play_on(on.game);
+        self.sensing = on.sensing;
+        self.tell_game();
+        true
+    }
+
+    fn tell_played_on(&mut self) {
+        let Some(on) = &mut self.played_on else {
+            return;
+        };
+        while on.game.poll_event().is_some() {}
+        let (told, audience, severity) = if on.is_pressed_since() {
+            (Told::Arbiter, Audience::Arbiter, Severity::Warn)
+        } else if on.plies_since().count() >= 2 {
+            (Told::Operator, Audience::Operator, Severity::Info)
+        } else {
+            return;
+        };
+        if on.told >= told {
+            return;
+        }
+        on.told = told;
+        let result = self.game.as_ref().map(|game| game.verdict.result);
+        let says = format!(
+            "the result {} is set, and play goes on. Look at the board.",
+            result.unwrap_or_default()
+        );
+        let notice = Notice::new(AlertKind::ResultMismatch, audience, severity, says);
+        self.raise(Source::ResultMismatch, notice);
+    }
+
+    fn sense_after_the_end(&mut self, act: impl FnOnce(&mut Sensing, &Context<'_>)) {
+        if let Some(on) = self.played_on.as_deref_mut() {
+            let game = Some(&on.game);
+            let cx = context(&self.settings, self.abilities, game, &self.clock, &NO_LINE);
+            act(&mut on.sensing, &cx);
+        }
+    }
+}
