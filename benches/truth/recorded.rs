@@ -9,6 +9,8 @@ use jadoube::replay;
 use jadoube::session::{Session, Settings};
 use jadoube::trace::{Event, Header, Line, Trace};
 
+type AsTrace = fn(&Recording) -> Trace;
+
 /// One line for each way of reading them.
 pub fn print(show: bool) {
     let recordings = games::recordings();
@@ -16,8 +18,7 @@ pub fn print(show: bool) {
         .iter()
         .map(|recording| recording.moves.len())
         .sum();
-    let ways: [(&str, fn(&Recording) -> Trace); 2] =
-        [("identity", whole), ("occupied squares", outline)];
+    let ways: [(&str, AsTrace); 2] = [("identity", whole), ("occupied squares", outline)];
     for (name, trace) in ways {
         let mut sum = Right::default();
         for recording in &recordings {
