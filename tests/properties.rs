@@ -27,6 +27,7 @@ use jadoube::sim::pgn::SimGame;
 use jadoube::sim::player::TableOptions;
 use jadoube::sim::{self, Traced};
 use jadoube::trace::{self, Seconds, Trace};
+use jadoube::wire::Family;
 use std::collections::{BTreeMap, HashMap};
 use table::{Driver, Input, Inputs, Told, difference, inputs, keep, run};
 
@@ -243,6 +244,15 @@ fn samples() -> Vec<Sample> {
         let game = games::random_game(seed, 24);
         let name = format!("{level:?}-{seed}");
         samples.push(Sample::new(name, traced(&game, level, seed).to_trace()));
+    }
+    for seed in 0..4 {
+        let options = TableOptions {
+            rotated: seed % 2 == 1,
+            ..TableOptions::of(Family::Psb1)
+        };
+        let game = games::random_game(seed, 12);
+        let traced = sim::trace(&game, Level::Human, seed, &options).expect("hands that can play");
+        samples.push(Sample::new(format!("presence-{seed}"), traced.to_trace()));
     }
     for recording in games::recordings() {
         let text: String = recording.messages.iter().fold(
