@@ -251,7 +251,7 @@ fn samples() -> Vec<Sample> {
             ..TableOptions::of(Family::Psb1)
         };
         let game = games::random_game(seed, 12);
-        let traced = sim::trace(&game, Level::Human, seed, &options).expect("hands that can play");
+        let traced = sim::trace(&game, Level::Human, seed, &options);
         samples.push(Sample::new(format!("presence-{seed}"), traced.to_trace()));
     }
     for recording in games::recordings() {
@@ -275,7 +275,7 @@ fn traced(game: &SimGame, level: Level, seed: u64) -> Traced {
         scan_ms: [0, 40, 250][seed as usize % 3],
         ..TableOptions::default()
     };
-    sim::trace(game, level, seed, &options).expect("hands that can play")
+    sim::trace(game, level, seed, &options)
 }
 
 /// The sample with commands and noise between its lines; as it is for seed 0.
@@ -618,7 +618,7 @@ impl Tally {
                 rotated,
                 ..TableOptions::default()
             };
-            let traced = sim::trace(game, Level::Human, seed, &options).expect("human hands");
+            let traced = sim::trace(game, Level::Human, seed, &options);
             let name = format!("{name}-{scan_ms}{}", if rotated { "-rotated" } else { "" });
             self.judge(&traced, &name);
         }

@@ -299,10 +299,8 @@ impl Heard {
                         verdict.differences.push(format!("{what} were not noted"));
                     }
                 }
-                IncidentKind::IllegalThenCorrected
-                | IncidentKind::Analysis
-                | IncidentKind::ResultKings
-                | IncidentKind::SetUp => {}
+                // Nobody need be told of what is left; other things than these only faulty hands do, and the demo's are not.
+                _ => {}
             }
         }
         for (alert, _) in self
@@ -409,7 +407,8 @@ fn wrong_with(truth: &Truth, incident: &Incident, alert: &HeardAlert) -> Vec<Str
     if *severity != Severity::Urgent {
         wrong.push(format!("the alert is only {severity:?}"));
     }
-    let during = truth.began_ms + incident.from_ms..=truth.began_ms + incident.to_ms;
+    let to_ms = incident.to_ms.unwrap_or(incident.from_ms);
+    let during = truth.began_ms + incident.from_ms..=truth.began_ms + to_ms;
     let press = truth.presses.iter().find(|(at, _)| during.contains(at));
     match press {
         Some((press, _)) => {

@@ -4,7 +4,7 @@ use shakmaty::{Position, Square};
 
 use crate::Millis;
 use crate::sim::clock::ClockControl;
-use crate::sim::hands::{Hands, Level, LevelError, Pace};
+use crate::sim::hands::{Hands, Level, Pace};
 use crate::sim::pgn::{self, PgnError, SimGame};
 use crate::sim::scene::Scene;
 use crate::sim::script::{IncidentKind, Script};
@@ -43,12 +43,11 @@ pub enum ProgrammeError {
     Start(usize),
     #[error("there is no game for a table")]
     Empty,
-    #[error(transparent)]
-    Hands(#[from] LevelError),
 }
 
-/// Deals the games to at most so many tables, each with a board of this family; unless one is given, our own games show both. `speed` shortens what the players think, nothing else: how long men must stand to
-/// mean something is measured by the watcher's clock.
+/// Deals the games to at most so many tables, each with a board of this family; unless one is given, our own games show both.
+/// `speed` shortens what the players think, nothing else: how long men must stand to mean something is measured by the watcher's
+/// clock.
 pub fn programme(
     choice: &Choice,
     boards: usize,
@@ -104,7 +103,7 @@ fn table(
         Choice::BuiltIn { .. } => kind.family,
         Choice::Games(_) => family.unwrap_or_default(),
     };
-    let mut hands = Hands::new(Level::Human, seed)?
+    let mut hands = Hands::new(Level::Human, seed)
         .with_pace(Pace::Mean((THINK_MS as f64 / speed) as Millis))
         .with_rest(REST_MS);
     let (games, scene) = match choice {
@@ -157,6 +156,8 @@ fn announce(script: &Script, family: Family) -> Vec<String> {
             IncidentKind::Analysis => "after a handshake, with stopped clocks, analysis".into(),
             IncidentKind::ResultKings => "the kings in the centre show the result".into(),
             IncidentKind::SetUp => "the men are set up again".into(),
+            // Only faulty hands do more, and the demo's are not.
+            kind => format!("{at} {kind} ({squares})"),
         });
     }
     lines
@@ -308,7 +309,6 @@ mod tests {
             let game = built_in(kind.game).unwrap();
             let quick = (1..120u64).filter(|seed| {
                 let mut hands = Hands::new(Level::Human, *seed)
-                    .unwrap()
                     .with_pace(Pace::Mean(THINK_MS))
                     .with_rest(REST_MS);
                 let script = hands.series(std::slice::from_ref(&game), kind.scene);
