@@ -308,6 +308,15 @@ fn samples() -> Vec<Sample> {
         let name = format!("{level}-{seed}");
         samples.push(Sample::new(name, traced(&game, level, seed).to_trace()));
     }
+    for seed in 0..4 {
+        let options = TableOptions {
+            rotated: seed % 2 == 1,
+            ..TableOptions::of(Family::Psb1)
+        };
+        let game = games::random_game(seed, 12);
+        let traced = sim::trace(&game, Level::Human, seed, &options);
+        samples.push(Sample::new(format!("presence-{seed}"), traced.to_trace()));
+    }
     for recording in games::recordings() {
         let text: String = recording.messages.iter().fold(
             "# jadoube-trace: 1\n# board: dgt\n".into(),
@@ -749,10 +758,11 @@ const FROM_HANDS: &[publish::AlertKind] = &[
     publish::AlertKind::ReleaseViolation,
 ];
 
-/// The longest that a board of this family says at once: a dump with its header (protocol sheet 3.1 and 3.3), or a line.
+/// The most that is kept of what a board of this family says: a dump with its header (protocol sheet 3.1 and 3.3), or a line and the
+/// scan before it.
 fn longest(family: Family) -> usize {
     match family {
-        Family::Psb1 => 85,
+        Family::Psb1 => 2 * 85,
         _ => 67,
     }
 }

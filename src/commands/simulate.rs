@@ -340,7 +340,7 @@ fn scene(game: &SimGame) -> Scene {
 }
 
 /// The board of a family that is simulated, with its number.
-fn board(family: Family, serial: Option<&str>) -> Result<VirtualBoard, Failure> {
+pub(super) fn board(family: Family, serial: Option<&str>) -> Result<VirtualBoard, Failure> {
     match (family, serial) {
         (Family::Dgt, serial) => Ok(dgt::VirtualBoard::new(identity(serial)?).into()),
         (Family::Psb1, Some(serial)) => {
