@@ -396,8 +396,8 @@ impl Sensing {
         self.dump_seen = false;
         self.grace_passed = false;
         self.retraced = false;
-        if changed.into_iter().any(|square| CENTRE.contains(&square)) {
-            self.watch_kings(now);
+        if self.is_poor() || changed.into_iter().any(|square| CENTRE.contains(&square)) {
+            self.watch_kings(now, Some(cx.line));
         }
         if !cx.following {
             return;
@@ -527,7 +527,7 @@ impl Sensing {
         self.searched = false;
         self.grace_passed = true;
         self.sign = None;
-        self.watch_kings(now);
+        self.watch_kings(now, None);
         if !self.in_sync {
             self.in_sync = true;
             self.observations
