@@ -14,7 +14,7 @@ use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line, Ply};
 use crate::laws::illegal::{Attempt, IllegalReason};
 use crate::laws::position::Position;
 use crate::laws::result::{CENTRE, GameResult};
-use shakmaty::{Bitboard, CastlingSide, Color, Move, Role, Square, attacks};
+use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
 pub mod explain;
@@ -507,6 +507,9 @@ impl Sensing {
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
         self.waiting_since = self.trail.looks();
+        if cx.line.is_empty() && self.picture.agrees_with(cx.line.tip().board()) {
+            self.trail.begin();
+        }
         self.searched = false;
         self.grace_passed = false;
         if cx.following && !wait {

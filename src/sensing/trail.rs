@@ -62,6 +62,13 @@ impl Trail {
         self.unordered.set(square, together);
     }
 
+    /// Play begins: what changed before was setting up.
+    pub(super) fn begin(&mut self) {
+        for mark in &mut self.squares {
+            (mark.at, mark.first) = (0, 0);
+        }
+    }
+
     /// The square has changed and changed back.
     pub(super) fn touch(&mut self, now: Millis, square: Square) {
         let mark = &mut self.squares[square.to_usize()];
