@@ -209,7 +209,7 @@ impl Sensing {
             }
             let shown = || {
                 deed.into_iter()
-                    .map(|square| (square, self.picture.piece(square)))
+                    .map(|square| (square, self.man_on(position, deed, square)))
             };
             let after = match fault.shadow.last() {
                 Some(seen) => seen.after.clone(),
@@ -222,6 +222,9 @@ impl Sensing {
             let [reply] = replies.as_slice() else {
                 return None;
             };
+            if self.is_poor() && !self.is_after(*reply, deed) {
+                return None;
+            }
             if !fault.shadow.is_empty() {
                 let reply = Seen::new(after, *reply, self.last_change);
                 fault.shadow.push(reply);
@@ -236,7 +239,7 @@ impl Sensing {
     pub(super) fn classify(&self, position: &Position, open: Bitboard) -> Fault {
         let mut fault = Fault::new(FaultKind::Displaced, open, self.last_change);
         let own_turn = |attempt: &Attempt| attempt.color() == position.turn();
-        let attempt = Attempt::read(position, open, |square| self.picture.piece(square))
+        let attempt = Attempt::read(position, open, |square| self.man_on(position, open, square))
             // A legal move is no fault, whatever else stands on the board.
             .filter(|attempt| !own_turn(attempt) || !is_playable_on_turn(position, *attempt));
         let Some(attempt) = attempt else {
@@ -566,7 +569,7 @@ impl Sensing {
             .map(|other| self.trail.at(other))
             .max()
             .is_some_and(stood);
-        let attempt = Attempt::read(tip, open, |square| self.picture.piece(square));
+        let attempt = Attempt::read(tip, open, |square| self.man_on(tip, open, square));
         let irregular = attempt
             .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
         if irregular
