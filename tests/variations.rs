@@ -491,6 +491,82 @@ fn irregular_moves_anywhere() {
     );
 }
 
+/// Plies are taken back, man by man in any order, while the clock stands or runs, and the game goes on from there: the record has what
+/// was played, and nobody is told of men on their way back.
+#[test]
+fn plies_taken_back_in_any_order() {
+    let count = seeds(80);
+    let mut failures = Vec::new();
+    let mut tried = 0;
+    for seed in 0..count {
+        let mut chance = Rng::with_seed(5_000 + seed);
+        let press = [Press::Command, Press::Clock, Press::None][chance.usize(..3)];
+        let mut played = Played::new(&mut chance, press);
+        // Where nobody presses, men that go back one after the other make moves.
+        let depth = match press {
+            Press::None => 1,
+            _ => 1 + chance.usize(..4),
+        };
+        // The array, from further than two plies, is the next game's.
+        let plies = usize::from(depth > 2) + chance.usize(..16);
+        if !played.some_plies(plies, &mut chance) {
+            continue;
+        }
+        let target = played.position.clone();
+        let mut later = Vec::new();
+        while later.len() < depth && played.some_plies(1, &mut chance) {
+            later.push(played.position.clone());
+        }
+        // Another move from a later position may look the same, and is likelier.
+        let leads_there = |from: &Chess| {
+            let moves = from.legal_moves();
+            let to = |m: &Move| from.clone().play(*m).expect("legal");
+            moves.iter().any(|m| to(m).board() == target.board())
+        };
+        if later.len() < depth || later.iter().any(leads_there) {
+            continue;
+        }
+        let stopped = press == Press::Clock && chance.bool();
+        if stopped {
+            let turn = played.position.turn();
+            played.tape.clock(turn, false, &mut chance);
+            played.tape.now += 1_500;
+        }
+        played.put_back(target.board(), &mut chance);
+        played.tape.now += 2_500;
+        if press == Press::Clock {
+            played.tape.clock(target.turn(), true, &mut chance);
+            played.tape.now += 1_500;
+        }
+        played.uci.truncate(plies);
+        played.position = target;
+        if !played.some_plies(2, &mut chance) {
+            continue;
+        }
+        played.tape.now += 1_500;
+        tried += 1;
+        if let Err(why) = played.judge(None) {
+            let clock = if stopped { "stands" } else { "runs" };
+            failures.push(format!(
+                "seed {seed} {press:?} {depth} of {}, the clock {clock}: {why}\n  {}",
+                plies + depth,
+                played.position_text()
+            ));
+            if std::env::var_os("JADOUBE_SHOW").is_some() {
+                failures.push(played.tape.text.clone());
+            }
+        }
+    }
+    println!("{tried} takebacks");
+    assert!(tried > count / 2, "only {tried} of {count} came to a try");
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
 /// Whole games by random moves and random hands, without anything irregular: every ply, and no alert.
 #[test]
 fn random_games_by_random_hands() {
@@ -584,6 +660,42 @@ impl Played {
             self.tape.now += chance.u64(600..4_000);
         }
         true
+    }
+
+    /// Two hands put the men back to where they stood, in any order.
+    fn put_back(&mut self, target: &Board, chance: &mut Rng) {
+        let mut in_hand = 0;
+        loop {
+            let board = &self.tape.board;
+            let lacks = |man: Piece| board.by_piece(man).count() < target.by_piece(man).count();
+            let (mut lifts, mut places) = (Vec::new(), Vec::new());
+            for square in Square::ALL {
+                match (board.piece_at(square), target.piece_at(square)) {
+                    (now, then) if now == then => {}
+                    (Some(_), _) => lifts.push((square, None)),
+                    (None, man) => {
+                        places.extend(man.filter(|man| lacks(*man)).map(|man| (square, Some(man))))
+                    }
+                }
+            }
+            let may_lift = places.is_empty() || in_hand < 2;
+            let steps = if may_lift {
+                [lifts, places].concat()
+            } else {
+                places
+            };
+            let Some((square, man)) = chance.choice(steps) else {
+                return;
+            };
+            in_hand = if man.is_none() {
+                in_hand + 1
+            } else {
+                0.max(in_hand - 1)
+            };
+            self.tape
+                .update(square, man.map(Piece::char), false, chance);
+            self.tape.now += chance.u64(150..900);
+        }
     }
 
     /// Makes a move as a hand might.

@@ -571,6 +571,7 @@ impl Sensing {
             .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
         if irregular
             && quiet_before
+            && !self.is_on_the_way_back(&view, open)
             && self.faults.iter().all(|fault| fault.level == Level::Noted)
             && !explain::is_in_progress(tip, &self.picture, open)
         {

@@ -439,6 +439,9 @@ impl Sensing {
     /// Tells what was held back.
     pub(super) fn flush(&mut self) {
         if let Some(tentative) = self.tentative.take() {
+            // With what is taken back a fault may be over.
+            self.look_due |=
+                tentative.why == CorrectionReason::TakenBack && !self.faults.is_empty();
             self.tell_moves(tentative.keep, tentative.moves, tentative.why);
         }
     }
@@ -481,7 +484,7 @@ pub(super) fn sole(found: &[Move]) -> Option<Move> {
 
 /// How far back a takeback can go: an array, from further away than two plies, is the next game's.
 pub(super) fn deepest_takeback(line: &Line, plies: usize) -> usize {
-    usize::from(plies > 2 && line.start.is_array())
+    usize::from(plies > 2 + line.steps_back() && line.start.is_array())
 }
 
 fn is_king_to_centre(m: Move) -> bool {

@@ -114,6 +114,9 @@ impl Table {
                 ),
             );
             self.raise(Source::Doubt, notice);
+        } else if !self.line().has_open_order() {
+            // What nobody had seen singly was taken back, or has been read anew.
+            self.close_alert(Source::Doubt, CloseReason::Superseded);
         }
         if let Some(verdict) = self.game.as_ref().and_then(Game::ended_by_the_board) {
             self.end_game(verdict);
