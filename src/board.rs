@@ -187,6 +187,13 @@ impl Picture {
         self.exact == Bitboard::FULL
     }
 
+    /// Whether it shows for no man what he is, nor whose.
+    pub fn is_presence(&self) -> bool {
+        let unknown =
+            |contents| matches!(contents, None | Some(Contents::Empty | Contents::Occupied));
+        self.squares.iter().copied().all(unknown)
+    }
+
     /// Whether every square has been read.
     pub fn is_complete(&self) -> bool {
         self.squares.iter().all(Option::is_some)
@@ -284,6 +291,8 @@ pub fn oriented(square: Square, orientation: Orientation) -> Square {
 ///
 /// A turned board has White's men on its upper ranks, and its king beside the other bishop; an array with king and queen exchanged
 /// is a wrong set-up of a board that stands right. So the array need not agree on every square, but on most, and better one way.
+///
+/// Where the sensor sees no colours an array may look the same from both sides. It is read as standing right, until a move tells.
 pub fn find_orientation(raw: &Picture, array: &Board) -> Option<Orientation> {
     const TOLERANCE: usize = 8;
     if raw.is_blank() {
@@ -291,6 +300,9 @@ pub fn find_orientation(raw: &Picture, array: &Board) -> Option<Orientation> {
     }
     let normal = raw.differing(array).count();
     let rotated = raw.rotated().differing(array).count();
+    if raw.is_complete() && normal == 0 && rotated == 0 {
+        return Some(Orientation::Normal);
+    }
     if normal <= TOLERANCE && normal < rotated {
         Some(Orientation::Normal)
     } else if rotated <= TOLERANCE && rotated < normal {
@@ -345,6 +357,24 @@ mod tests {
                 "{shown}"
             );
         }
+    }
+
+    #[test]
+    fn an_array_without_colours_stands_right() {
+        let mut shown = picture("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR");
+        assert!(!shown.is_presence());
+        for square in Square::ALL {
+            if !shown.is_empty(square) {
+                shown.set(square, Contents::Occupied);
+            }
+        }
+        assert!(shown.is_presence());
+        assert_eq!(
+            find_orientation(&shown, &Board::new()),
+            Some(Orientation::Normal)
+        );
+        shown.set(Square::D2, Contents::Empty);
+        assert_eq!(find_orientation(&shown, &Board::new()), None);
     }
 
     #[test]

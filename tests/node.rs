@@ -26,6 +26,8 @@ use jadoube::sim::player::{Player, TableOptions};
 use jadoube::sim::scene::Scene;
 use jadoube::trace::Trace;
 use jadoube::wire::dgt::{Identity, PieceCode, VirtualBoard};
+use jadoube::wire::{Family, psb1};
+use jadoube::{replay, session};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -701,11 +703,79 @@ impl Node {
     }
 }
 
+/// On a presence board no man has a name, and yet the moves have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_presence_board_is_found_and_its_game_is_told() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let reader = Reader::subscribe(broker.port, &format!("{PREFIX}/#")).await;
+    let text = "1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. d3 Nf6 5. Bg5 d6 *";
+    let game = pgn::read(text.as_bytes()).remove(0).unwrap();
+    let script = Hands::new(Level::Clean, 7)
+        .unwrap()
+        .with_pace(Pace::Mean(700))
+        .script(&game);
+    let board = psb1::VirtualBoard::default();
+    let options = TableOptions::of(Family::Psb1);
+    let mut player = Player::new(0, script, board, &options);
+    let mut port = VirtualPort::open().unwrap();
+    let machine = Machine::new();
+    machine.0.list("ttyACM0", "2341:0043", port.path().as_ref());
+    let node = Node::start(&machine, broker.port, "port = \"auto\"");
+    let playing = tokio::spawn(async move {
+        let serving = Serving {
+            speed: 1.0,
+            linger: None,
+        };
+        port.serve(&mut player, &serving).await
+    });
+    let all_moves = |all: &Vec<Read>| {
+        last(all, &format!("{BOARD}/game")).is_some_and(|game| {
+            game["moves"]
+                .as_array()
+                .is_some_and(|moves| moves.len() == 10)
+        })
+    };
+    until_late(&reader, "ten plies", Duration::from_secs(60), all_moves).await;
+    let all = reader.all();
+    validate(&all);
+    let told = last(&all, &format!("{BOARD}/game")).unwrap();
+    let uci: Vec<&str> = told["moves"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|ply| ply["uci"].as_str())
+        .collect();
+    assert_eq!(uci, game.uci());
+    let status = last(&all, &format!("{BOARD}/status")).unwrap();
+    assert_eq!(status["serial"], "virtual-1");
+    assert_eq!(status["firmware"], "sim1");
+    assert_eq!(status["orientation"], "normal");
+    let info = last(&all, &format!("{EDGE}/info")).unwrap();
+    assert_eq!(info["boards"][0]["family"], "psb1");
+    let position = last(&all, &format!("{BOARD}/position")).unwrap();
+    assert_eq!(
+        position["placement"],
+        "x1xxx2x/xxx2xxx/2xx1x2/2x1x1x1/2x1x3/3x1x2/xxx2xxx/xx1xx2x"
+    );
+    assert_eq!(events(&all, "alert_raised"), [Value::Null; 0]);
+    playing.abort();
+    let home = node.stop().await;
+    let trace = Trace::from_bytes(&fs::read(only_trace(&home)).unwrap()).unwrap();
+    assert_eq!(trace.header.board, Family::Psb1);
+    let settings = replay::settings(&trace, session::Settings::new("12")).unwrap();
+    let replayed = replay::summarise("x", &replay::replay(&trace, settings));
+    let plies: Vec<String> = replayed.plies.into_iter().map(|ply| ply.uci).collect();
+    assert_eq!(plies, uci);
+}
+
 fn quick() -> Settings {
     Settings {
         poll: Duration::from_millis(20),
         settle: Duration::from_millis(10),
         spacing: Duration::from_millis(3),
+        sign_of_life: Duration::from_millis(100),
         retry_min: Duration::from_millis(20),
         retry_named: Duration::from_millis(100),
         retry_guessed: Duration::from_millis(200),
@@ -734,7 +804,7 @@ fn trace_length(home: &TempDir) -> u64 {
 
 // --- boards ---
 
-/// A machine's devices, all of them DGT boards.
+/// A machine's devices, most of them DGT boards.
 struct Machine(Devices);
 
 impl Machine {

@@ -16,6 +16,7 @@ use jadoube::daemon::serial::{
     Answer, Finder, Identity, LinkEvent, OpenError, PortSpec, ProbeError, Roots, Settings, open,
     probe, spawn, survey,
 };
+use jadoube::wire::{Family, psb1};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -28,6 +29,7 @@ use devices::Devices;
 const DGT: &str = "045b:8111";
 const FTDI: &str = "0403:6001";
 const GPS: &str = "1546:01a7";
+const ARDUINO: &str = "2341:0043";
 
 /// Longer than anything here takes, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -321,11 +323,110 @@ async fn one_process_opens_a_port_once() {
     drop(port);
     let mut port = open(&board.node).unwrap();
     assert_eq!(port.node(), board.node);
-    let identified = probe(&mut port, &quick()).await.unwrap();
+    let identified = probe(&mut port, &quick(), &[Family::Dgt]).await.unwrap();
     assert_eq!(
         identified.identity.to_string(),
         "dgt board 3000147740, firmware 3.10"
     );
+}
+
+#[tokio::test]
+async fn a_presence_board_on_a_microcontroller_is_sent_nothing_but_the_question() {
+    let machine = Machine::new();
+    let board = machine.plug("ttyACM0", ARDUINO, Presence::new("club-7"));
+    let finder = machine.finder();
+    let mut table = Table::new(PortSpec::Auto, &finder);
+    let (path, identity) = table.opened().await;
+    assert_eq!(path, machine.dev("ttyACM0"));
+    let identity = identity.unwrap();
+    assert_eq!(identity.to_string(), "psb1 board club-7, firmware sim1");
+    assert!(identity.answers_to("club-7"));
+    assert_eq!(board.slave.baud_rate().unwrap(), 115_200);
+    assert_eq!(board.all_heard(), b"?\n");
+    let heard = table.bytes(80).await;
+    assert!(heard.starts_with(b"ets Jun"), "{heard:?}");
+    assert!(heard.ends_with(b"\n"));
+    table.send(b"?\n").await;
+    board.heard(|heard| heard == b"?\n?\n").await;
+
+    let mut other = Table::new(PortSpec::Serial("club-8".into()), &finder);
+    other.waiting().await;
+    machine.stand("ttyACM1", ARDUINO, Presence::new("club-8"));
+    assert_eq!(other.opened().await.0, machine.dev("ttyACM1"));
+}
+
+#[tokio::test]
+async fn behind_an_adapter_either_kind_of_board_is_found_at_its_speed() {
+    let machine = Machine::new();
+    for (name, baud) in [("ttyUSB0", 115_200), ("ttyUSB1", 9600)] {
+        let board = Presence {
+            baud: Some(baud),
+            ..Presence::new(&format!("at-{baud}"))
+        };
+        let board = machine.plug(name, FTDI, board);
+        let mut table = Table::new(PortSpec::Serial(format!("at-{baud}")), &machine.finder());
+        let (_, identity) = table.opened().await;
+        assert_eq!(identity.unwrap().family, Family::Psb1);
+        assert_eq!(board.slave.baud_rate().unwrap(), baud);
+        // What came at other speeds is no word of the board.
+        let heard = String::from_utf8(table.bytes(1).await).unwrap();
+        assert!(heard.contains("$H,1,at-"), "{heard}");
+    }
+    let board = machine.plug("ttyUSB2", FTDI, Board::new("3000147740"));
+    let mut table = Table::new(PortSpec::Path(board.node.clone()), &machine.finder());
+    assert_eq!(table.opened_board().await, "3000147740");
+    assert_eq!(board.slave.baud_rate().unwrap(), 9600);
+    assert!(!board.all_heard().contains(&b'?'), "it answers first");
+}
+
+#[tokio::test]
+async fn a_presence_board_that_hears_nothing_is_one_all_the_same() {
+    let machine = Machine::new();
+    let deaf = Presence {
+        deaf: true,
+        ..Presence::new("unsaid")
+    };
+    machine.stand("ttyACM0", ARDUINO, deaf);
+    let mut table = Table::new(PortSpec::Auto, &machine.finder());
+    let (_, identity) = table.opened().await;
+    assert_eq!(
+        identity.unwrap().to_string(),
+        "psb1 board without a serial number"
+    );
+}
+
+#[tokio::test]
+async fn who_says_what_stands_there_gets_no_other_and_asks_for_no_other() {
+    let machine = Machine::new();
+    let presence = machine.plug("ttyACM0", ARDUINO, Presence::new("club-7"));
+    let dgt = machine.plug("ttyACM1", DGT, Board::new("3000147740"));
+    let finder = machine.finder();
+    let mut table = Table::of(Some(Family::Dgt), PortSpec::Auto, &finder);
+    assert_eq!(table.opened_board().await, "3000147740");
+    assert_eq!(presence.all_heard(), b"", "nobody wants such a board");
+    let mut other = Table::of(Some(Family::Psb1), PortSpec::Auto, &finder);
+    assert_eq!(other.opened_board().await, "club-7");
+
+    machine.unplug("ttyACM1", dgt);
+    table.lost().await;
+    let named = machine.plug("ttyS7", "dead:beef", Presence::new("club-9"));
+    let spec = PortSpec::Path(named.node.clone());
+    let mut third = Table::of(Some(Family::Psb1), spec, &finder);
+    assert_eq!(third.opened_board().await, "club-9");
+    assert_eq!(named.all_heard(), b"?\n");
+}
+
+#[tokio::test]
+async fn presence_boards_are_listed() {
+    let machine = Machine::new();
+    machine.stand("ttyACM0", ARDUINO, Presence::new("club-7"));
+    machine.stand("ttyACM1", ARDUINO, Stranger::new("$GPGLL,,,,,,V*06\r\n"));
+    let seen = survey(&machine.roots(), &quick(), &[], &[]).await;
+    assert!(
+        matches!(&seen[0].answer, Answer::Board(board) if board.family == Family::Psb1),
+        "{seen:?}"
+    );
+    assert!(matches!(seen[1].answer, Answer::Stranger(_)), "{seen:?}");
 }
 
 #[tokio::test]
@@ -375,7 +476,7 @@ async fn a_board_that_is_deaf_at_first_is_asked_again() {
         },
     );
     let mut port = open(&board.node).unwrap();
-    probe(&mut port, &quick()).await.unwrap();
+    probe(&mut port, &quick(), &[Family::Dgt]).await.unwrap();
     assert!(board.all_heard().len() > 9);
     drop(port);
 
@@ -487,13 +588,13 @@ async fn probing_a_port_that_vanishes_ends() {
     );
     let mut port = open(&board.node).unwrap();
     assert!(matches!(
-        probe(&mut port, &quick()).await,
+        probe(&mut port, &quick(), &[Family::Dgt]).await,
         Err(ProbeError::Gone(_))
     ));
     let silent = machine.plug("ttyACM2", DGT, Stranger::new(""));
     let mut port = open(&silent.node).unwrap();
     assert!(matches!(
-        probe(&mut port, &quick()).await,
+        probe(&mut port, &quick(), &[Family::Dgt]).await,
         Err(ProbeError::Silent)
     ));
 }
@@ -522,7 +623,7 @@ async fn a_link_ends_with_its_reader_or_at_shutdown() {
     drop(table.events);
     // The port is free again: another table gets it.
     let (stop, stopped) = oneshot::channel::<()>();
-    let (handle, events) = spawn(PortSpec::Path(board.node.clone()), &finder, async {
+    let (handle, events) = spawn(PortSpec::Path(board.node.clone()), None, &finder, async {
         let _ = stopped.await;
     });
     let mut table = Table {
@@ -677,6 +778,7 @@ fn quick() -> Settings {
         spacing: Duration::from_millis(3),
         answer: Duration::from_millis(60),
         attempts: 5,
+        sign_of_life: Duration::from_millis(100),
         retry_min: Duration::from_millis(20),
         retry_named: Duration::from_millis(100),
         retry_guessed: Duration::from_millis(200),
@@ -761,6 +863,51 @@ trait Player: Send + 'static {
     /// Said to one byte; nothing means that it goes away.
     fn answer(&mut self, byte: u8) -> Option<Vec<u8>>;
     fn become_board(&mut self, _serial: &str) {}
+    /// The speed of the line at which the next bytes come and go.
+    fn tune(&mut self, _baud: u32) {}
+}
+
+/// A presence board, as it is before anything is moved.
+struct Presence {
+    board: psb1::VirtualBoard,
+    /// At any other speed nobody understands anybody; none for a line that has no speed, as on USB.
+    baud: Option<u32>,
+    tuned: u32,
+    /// It talks, and does not hear.
+    deaf: bool,
+}
+
+impl Presence {
+    fn new(id: &str) -> Presence {
+        Presence {
+            board: psb1::VirtualBoard::new(psb1::Identity {
+                id: id.parse().unwrap(),
+                ..psb1::Identity::default()
+            }),
+            baud: None,
+            tuned: 0,
+            deaf: false,
+        }
+    }
+}
+
+impl Player for Presence {
+    fn greeting(&self) -> Vec<u8> {
+        b"ets Jun  8 2016\r\nrst:0x1 (POWERON_RESET)\r\n".to_vec()
+    }
+
+    fn answer(&mut self, byte: u8) -> Option<Vec<u8>> {
+        let is_understood = self.baud.is_none_or(|baud| baud == self.tuned);
+        Some(match (is_understood, self.deaf) {
+            (false, _) => vec![!byte],
+            (true, true) => b"$S,07,0001A2F3,FFFF00000000EFFF*7C\n".to_vec(),
+            (true, false) => self.board.handle_host(0, &[byte]).concat(),
+        })
+    }
+
+    fn tune(&mut self, baud: u32) {
+        self.tuned = baud;
+    }
 }
 
 /// A DGT board, as far as identifying goes.
@@ -860,6 +1007,8 @@ impl Plugged {
                     read = master.read(&mut buffer) => {
                         let Ok(length @ 1..) = read else { return };
                         let mut reply = Vec::new();
+                        // What is set on one end of a pseudo terminal is seen on the other.
+                        playing.lock().unwrap().tune(master.baud_rate().unwrap());
                         for &byte in &buffer[..length] {
                             match playing.lock().unwrap().answer(byte) {
                                 Some(bytes) => reply.extend(bytes),
@@ -934,7 +1083,12 @@ struct Table {
 
 impl Table {
     fn new(spec: PortSpec, finder: &Finder) -> Table {
-        let (handle, events) = spawn(spec, finder, std::future::pending());
+        Table::of(None, spec, finder)
+    }
+
+    /// A table whose board is said to be of this family.
+    fn of(family: Option<Family>, spec: PortSpec, finder: &Finder) -> Table {
+        let (handle, events) = spawn(spec, family, finder, std::future::pending());
         Table {
             handle,
             events,

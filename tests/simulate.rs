@@ -11,6 +11,7 @@ use jadoube::sim::hands::{Hands, Level, Pace};
 use jadoube::sim::pgn;
 use jadoube::sim::player::{Player, TableOptions};
 use jadoube::wire::dgt::{ClockMessage, Decoder, Item, Message, PieceCode, VirtualBoard};
+use jadoube::wire::psb1;
 use tokio_serial::SerialPort;
 
 const GAME: &str = "[Result \"1-0\"]\n[TimeControl \"180+2\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Bxc6 dxc6 5. O-O 1-0\n";
@@ -196,6 +197,58 @@ fn the_command_prints_its_port_plays_and_ends_and_takes_its_link_away() {
     });
     assert_eq!(command.exit_code(), 0);
     assert!(std::fs::symlink_metadata(&link).is_err());
+}
+
+/// What a host of a presence board hears until it shows these squares, a1 the lowest bit; its hello first.
+fn presence_until(path: &str, last: u64) -> Vec<psb1::Message> {
+    let mut port = tokio_serial::new(path, 115_200)
+        .timeout(Duration::from_millis(50))
+        .open()
+        .unwrap();
+    port.write_all(b"\n?\n").unwrap();
+    let mut decoder = psb1::Decoder::default();
+    let mut heard = Vec::new();
+    let begin = Instant::now();
+    let mut buffer = [0; 256];
+    let shows = |message: &psb1::Message| matches!(message, psb1::Message::Scan { squares, .. } if squares.occupied == last);
+    while !heard.last().is_some_and(shows) {
+        assert!(begin.elapsed() < DEADLINE, "{:?}", heard.last());
+        let Ok(count) = port.read(&mut buffer) else {
+            continue;
+        };
+        decoder.push(&buffer[..count], |item| match item {
+            psb1::Item::Message(message) => heard.push(message),
+            psb1::Item::Skipped(skipped) => assert!(heard.is_empty(), "{skipped:?}"),
+        });
+    }
+    heard
+}
+
+#[test]
+fn the_command_plays_a_presence_board() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("games.pgn"), GAME.replace("1-0", "*")).unwrap();
+    let arguments = [
+        "--board", "psb1", "--serial", "club-7", "--speed", "20", "--think", "1", "--linger", "1",
+    ];
+    let mut command = Running(simulate(folder.path(), &arguments).spawn().unwrap());
+    let path = command.first_line();
+    let standing = castled();
+    let ranks: Vec<&str> = (0..8)
+        .rev()
+        .map(|rank| &standing[8 * rank..8 * rank + 8])
+        .collect();
+    let last = (0..64u32).fold(0, |squares, number| {
+        let stands = ranks.concat().as_bytes()[number as usize] != b'.';
+        squares | u64::from(stands) << number
+    });
+    let heard = presence_until(&path, last);
+    let hello = heard.iter().find_map(|message| match message {
+        psb1::Message::Hello(hello) => Some(hello.id.to_string()),
+        _ => None,
+    });
+    assert_eq!(hello.as_deref(), Some("club-7"));
+    assert_eq!(command.exit_code(), 0);
 }
 
 #[test]

@@ -213,6 +213,12 @@ impl Driver {
         }
     }
 
+    /// What is plugged in from now on speaks this.
+    pub fn handle_family(&mut self, family: Family) {
+        self.family = family;
+        self.dialect = dialect(family);
+    }
+
     /// The port is open, and the board is asked what it is and what it shows.
     pub fn handle_opened(&mut self, now: Millis) {
         self.dialect = dialect(self.family);

@@ -17,7 +17,7 @@ use super::Failure;
 use super::stop::Stop;
 use crate::Millis;
 use crate::board;
-use crate::daemon::serial::{self, OpenError, Port};
+use crate::daemon::serial::{self, Devices, OpenError, Port, Roots, speeds};
 use crate::trace::{Event, Header, Writer};
 use crate::wire::Family;
 
@@ -26,9 +26,9 @@ pub struct Args {
     /// The serial port of the board
     #[arg(long, value_name = "P")]
     pub port: String,
-    /// The make of the board; only dgt so far
-    #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
-    pub board: Family,
+    /// The make of the board: dgt or psb1; unless given, what is known to have the port's USB id, or else dgt
+    #[arg(long, value_name = "FAMILY")]
+    pub board: Option<Family>,
     /// The trace to write; must not exist yet
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -38,30 +38,37 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let Some(dialect) = board::dialect(args.board) else {
-        return Err(Failure::usage(format!(
-            "boards of family {} cannot be read yet",
-            args.board
-        ))
-        .advise("Leave --board out."));
-    };
-    runtime.block_on(record(&args, dialect.opening()))
+    if let Some(family) = args.board.filter(|family| !board::is_supported(*family)) {
+        return Err(
+            Failure::usage(format!("boards of family {family} cannot be read yet"))
+                .advise("Leave --board out."),
+        );
+    }
+    runtime.block_on(record(&args))
 }
 
-async fn record(args: &Args, opening: Vec<Vec<u8>>) -> Result<(), Failure> {
+async fn record(args: &Args) -> Result<(), Failure> {
     let (path, out) = (args.port.as_str(), args.out.as_path());
     // From here on a signal ends the recording, and no longer the process.
     let mut stop = Stop::new()?;
     let stop = async move { stop.wanted().await };
     // The port first, so that a mistyped one leaves no empty file behind.
-    let port = open(path)?;
+    let mut port = open(path)?;
+    let family = args.board.unwrap_or_else(|| likely_family(&port));
+    let speed = speeds(family)[0];
+    port.set_speed(speed).map_err(|error| {
+        Failure::failed(error)
+            .context(format!("{path}: the speed of its line"))
+            .advise("Unplug the board and plug it in again.")
+    })?;
+    let opening = board::dialect(family).map_or_else(Vec::new, |dialect| dialect.opening());
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(out)
         .map_err(|error| uncreated(error, out))?;
     let header = Header {
-        board: args.board,
+        board: family,
         notes: vec![format!(
             "recorded from {path} by jadoube {}",
             env!("CARGO_PKG_VERSION")
@@ -72,13 +79,25 @@ async fn record(args: &Args, opening: Vec<Vec<u8>>) -> Result<(), Failure> {
     let writer = Writer::new(&file, &header).map_err(unwritten)?;
     tracing::info!("recording {path} into {}; Ctrl-C ends it", out.display());
     let mut recorder = Recorder::new(writer, opening, Pace::default());
-    let mut reopen = || serial::open(Path::new(path)).map_err(io::Error::other);
+    let mut reopen = || {
+        let mut port = serial::open(Path::new(path)).map_err(io::Error::other)?;
+        port.set_speed(speed)?;
+        Ok(port)
+    };
     let recorded = recorder.run(port, &mut reopen, stop).await;
     // What was recorded is kept, whatever ended it.
     file.sync_all().map_err(unwritten)?;
     recorded.map_err(unwritten)?;
     tracing::info!("{} bytes recorded", recorder.received);
     Ok(())
+}
+
+/// What is asked first at such a port. Nothing is tried out: a recording is to show what one board says to one opening.
+fn likely_family(port: &Port) -> Family {
+    let devices = Devices::scan(&Roots::default()).0;
+    let device = devices.iter().find(|device| device.is_at(port.node()));
+    let may_be = device.map_or(&[][..], |device| device.may_be(&[]));
+    may_be.first().copied().unwrap_or_default()
 }
 
 /// Writes what comes from a port, and what is sent there to make it come.

@@ -15,21 +15,22 @@ use tokio_serial::SerialStream;
 use super::stop::Stop;
 use super::{Failure, games, print_line};
 use crate::Millis;
+use crate::sim::board::VirtualBoard;
 use crate::sim::clock::ClockControl;
 use crate::sim::hands::{self, Level, Pace};
 use crate::sim::line::Line;
 use crate::sim::pgn::SimGame;
 use crate::sim::player::{Player, TableOptions};
 use crate::sim::scene::Scene;
-use crate::wire::Family;
-use crate::wire::dgt::{Identity, VirtualBoard};
+use crate::wire::dgt::{self, Identity};
+use crate::wire::{Family, psb1};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The games to play, one after the other
     #[arg(long, value_name = "FILE")]
     pub pgn: PathBuf,
-    /// The make of the board; only dgt so far
+    /// The make of the board: dgt or psb1
     #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
     pub board: Family,
     /// A symbolic link to the pty, so that its name is known beforehand
@@ -44,7 +45,7 @@ pub struct Args {
     /// Picks the chances; the same number plays the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// The serial number that the virtual board tells: 5 digits, or 10 as newer boards have
+    /// The serial number that the virtual board tells: 5 digits, or 10 as newer DGT boards have; of a PSB1 board its name
     #[arg(long, value_name = "N")]
     pub serial: Option<String>,
     /// The time control, as in PGN; that of the first game unless given
@@ -308,7 +309,14 @@ fn player(args: &Args) -> Result<Player, Failure> {
         .ok_or_else(|| {
             Failure::failed(format!("{}: there is no game in it", args.pgn.display()))
         })?;
-    let board = VirtualBoard::new(identity(args.serial.as_deref())?);
+    let board = match board(args.board, args.serial.as_deref())? {
+        // A host waits for signs of life by its own clock.
+        VirtualBoard::Psb1(board) if args.speed < 1.0 => {
+            let heartbeat_ms = (psb1::HEARTBEAT_MS as f64 * args.speed) as Millis;
+            board.with_heartbeat(heartbeat_ms).into()
+        }
+        board => board,
+    };
     let options = TableOptions {
         rotated: args.rotated,
         control: Some(control),
@@ -318,7 +326,7 @@ fn player(args: &Args) -> Result<Player, Failure> {
             Hands::Clean | Hands::Human | Hands::Faulty => 0,
         },
         seed: args.seed,
-        ..TableOptions::default()
+        ..TableOptions::of(args.board)
     };
     Ok(Player::new(0, script, board, &options))
 }
@@ -329,6 +337,25 @@ fn scene(game: &SimGame) -> Scene {
         Scene::new()
     } else {
         Scene::new().result_kings(game.result)
+    }
+}
+
+/// The board of a family that is simulated, with its number.
+fn board(family: Family, serial: Option<&str>) -> Result<VirtualBoard, Failure> {
+    match (family, serial) {
+        (Family::Dgt, serial) => Ok(dgt::VirtualBoard::new(identity(serial)?).into()),
+        (Family::Psb1, Some(serial)) => {
+            let id = serial
+                .parse()
+                .map_err(|error| Failure::usage(error).advise("Give it a name such as club-7."))?;
+            let identity = psb1::Identity {
+                id,
+                ..psb1::Identity::default()
+            };
+            Ok(psb1::VirtualBoard::new(identity).into())
+        }
+        (family, _) => VirtualBoard::of(family)
+            .ok_or_else(|| Failure::usage(format!("there is no virtual {family} board"))),
     }
 }
 
@@ -415,6 +442,20 @@ mod tests {
         for serial in ["", "1234", "123456", "abcde", "1234é"] {
             assert_eq!(identity(Some(serial)).unwrap_err().code(), 2, "{serial}");
         }
+    }
+
+    #[test]
+    fn a_presence_board_has_a_name() {
+        let named = board(Family::Psb1, Some("club-7")).unwrap();
+        let VirtualBoard::Psb1(board) = named else {
+            panic!("{named:?}")
+        };
+        assert_eq!(board.identity().id.to_string(), "club-7");
+        for name in ["", "two words", "a-name-of-more-than-24-characters"] {
+            let refused = super::board(Family::Psb1, Some(name)).unwrap_err();
+            assert_eq!(refused.code(), 2, "{name}");
+        }
+        assert_eq!(super::board(Family::Certabo, None).unwrap_err().code(), 2);
     }
 
     #[test]

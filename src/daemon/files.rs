@@ -20,6 +20,7 @@ use crate::clock::control::TimeControl;
 use crate::game::Arming;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::trace::{Event, Header, Writer};
+use crate::wire::Family;
 
 /// The way to the writing thread.
 #[derive(Debug)]
@@ -131,6 +132,8 @@ pub struct Tracing {
     table: String,
     /// What asks the board for all its squares.
     question: Option<Vec<u8>>,
+    /// How many bytes are kept that came before a game.
+    most_before: usize,
     header: Header,
     /// What came since the last dump but one was asked for, while no game is open.
     before: VecDeque<(Millis, Event)>,
@@ -141,14 +144,37 @@ pub struct Tracing {
 
 impl Tracing {
     pub fn new(table: &str, header: Header) -> Tracing {
-        Tracing {
+        let mut tracing = Tracing {
             table: table.to_owned(),
-            question: board::dialect(header.board).and_then(|dialect| dialect.ask_squares()),
+            question: None,
+            most_before: MOST_BEFORE,
             header,
             before: VecDeque::new(),
             before_bytes: 0,
             open: None,
+        };
+        tracing.speak(tracing.header.board);
+        tracing
+    }
+
+    /// A board of this family is plugged in from now on; what another one said is none of its.
+    pub fn family(&mut self, family: Family) {
+        if self.header.board != family {
+            self.header.board = family;
+            self.before.clear();
+            self.before_bytes = 0;
+            self.speak(family);
         }
+    }
+
+    fn speak(&mut self, family: Family) {
+        let dialect = board::dialect(family);
+        let dialect = dialect.as_ref();
+        self.question = dialect.and_then(|dialect| dialect.ask_squares());
+        self.most_before = match dialect.and_then(|dialect| dialect.silent_after()) {
+            Some(_) => MOST_BEFORE_UNASKED,
+            None => MOST_BEFORE,
+        };
     }
 
     /// Takes an event down, for the open game and for a next one.
@@ -165,7 +191,7 @@ impl Tracing {
         }
         self.before_bytes += size(&event);
         self.before.push_back((at, event));
-        while self.before_bytes > MOST_BEFORE {
+        while self.before_bytes > self.most_before {
             self.forget_oldest();
         }
     }
@@ -246,6 +272,8 @@ const JOBS: usize = 4096;
 const MOST_TRACE: usize = 64 << 20;
 /// A board that says so much between two dumps has something else to tell than moves.
 const MOST_BEFORE: usize = 64 * 1024;
+/// A board that tells all its squares unasked does so every second; a minute or two of that is enough.
+const MOST_BEFORE_UNASKED: usize = 4 * 1024;
 
 #[derive(Debug)]
 enum Job {

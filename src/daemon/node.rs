@@ -139,7 +139,12 @@ pub async fn run(
         let mut stopped = links_stopped.clone();
         // Resolves when the sender goes.
         let stopped = async move { drop(stopped.changed().await) };
-        let (link, inbox) = serial::spawn(PortSpec::from(&table.device), &finder, stopped);
+        let (link, inbox) = serial::spawn(
+            PortSpec::from(&table.device),
+            table.settings.board,
+            &finder,
+            stopped,
+        );
         Table::new(table, link, inbox, &boot, &out.clock)
     });
     let mut node = Node {
@@ -602,6 +607,7 @@ impl Table {
                         .and_then(|found| found.short_serial.clone()),
                     firmware: identity.as_ref().and_then(|found| found.version.clone()),
                 });
+                let found_family = identity.as_ref().map(|found| found.family);
                 let serial = identity.and_then(|found| found.serial);
                 info!(
                     "table {name}: board {} on {port}",
@@ -616,6 +622,12 @@ impl Table {
                 let now = self.now(out.clock.now());
                 self.opened = Some(now);
                 self.reopened = false;
+                if let Some(family) = found_family {
+                    self.session.handle_family(now, family);
+                    if let Some(tracing) = &mut self.tracing {
+                        tracing.family(family);
+                    }
+                }
                 self.trace(now, trace::Event::Opened(port), out);
                 self.session.handle_opened(now);
                 self.drain(out);

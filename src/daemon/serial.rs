@@ -27,7 +27,7 @@ use crate::config;
 
 pub use devices::{Device, Devices, KNOWN_USB_IDS, KnownUsb, Usb, UsbId};
 pub use finder::{Answer, Finder, Surveyed, survey};
-pub use identify::{Identified, Identity, ProbeError, probe};
+pub use identify::{Identified, Identity, ProbeError, probe, speeds};
 pub use link::{LinkEvent, LinkHandle, spawn};
 pub use port::{Holder, OpenError, Port, open, permission_advice};
 
@@ -111,6 +111,8 @@ pub struct Settings {
     pub answer: Duration,
     /// Rounds of questions. With the times above they outlast the 2 s in which a freshly plugged board is deaf (case P3).
     pub attempts: u32,
+    /// A presence board gives a sign of life at least once a second (sheet of boards, 3.2); it is listened to for so long each time.
+    pub sign_of_life: Duration,
     /// For one write; a port that takes a byte no sooner is gone.
     pub write_timeout: Duration,
     /// First pause after a port that failed; doubled each time.
@@ -135,6 +137,7 @@ impl Default for Settings {
             spacing: Duration::from_millis(80),
             answer: Duration::from_millis(400),
             attempts: 5,
+            sign_of_life: Duration::from_millis(1100),
             write_timeout: Duration::from_secs(1),
             retry_min: Duration::from_secs(1),
             retry_named: Duration::from_secs(5),

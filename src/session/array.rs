@@ -3,11 +3,12 @@
 use super::Table;
 use super::alerts::{Notice, Source, named_in_text, way_back};
 use crate::Millis;
-use crate::board::{self, Orientation, OrientationSetting};
+use crate::board::{self, Contents, Orientation, OrientationSetting, Picture};
 use crate::game::{Change, CorrectionReason, Game, Seen};
 use crate::laws::position::Position;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
-use shakmaty::{Bitboard, Color, Role, Square};
+use crate::sensing::{Look, explain};
+use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
 
 /// The start array, standing on the board or just left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,13 +90,61 @@ impl Table {
         true
     }
 
+    /// The first move on a board that shows no colours tells which side White has: it is turned, if what it shows can only be read
+    /// that way. Until then moves of the far side were read as those of men that had no move.
+    pub(super) fn turn_by_first_move(&mut self, look: Look) -> bool {
+        if self.orientation_setting != OrientationSetting::Auto || !self.raw.is_presence() {
+            return false;
+        }
+        let Some(game) = self.open_game() else {
+            return false;
+        };
+        if !game.ready || !game.line.is_empty() {
+            return false;
+        }
+        let start = game.line.start.clone();
+        let first_move = |picture: &Picture| {
+            let differing = picture.differing(start.board());
+            let moves = explain::moves_to(&start, picture, differing, Bitboard::EMPTY);
+            (!moves.is_empty()).then_some(differing)
+        };
+        let stands = self.stands();
+        let other = match stands {
+            Orientation::Normal => Orientation::Rotated,
+            Orientation::Rotated => Orientation::Normal,
+        };
+        let picture = self.raw.oriented(other);
+        if first_move(&self.raw.oriented(stands)).is_some() {
+            return false;
+        }
+        let Some(moved) = first_move(&picture) else {
+            return false;
+        };
+        self.orientation = Some(other);
+        // The array stood, and then this was done, whichever way it was read.
+        let mut array = picture.clone();
+        for square in moved {
+            let man = start.board().piece_at(square);
+            array.set(square, man.map_or(Contents::Empty, |_| Contents::Occupied));
+        }
+        let changes: Vec<(Square, Contents)> = moved
+            .into_iter()
+            .filter_map(|square| Some((square, picture.at(square)?)))
+            .collect();
+        let now = self.now;
+        self.sensing.restart(array, now);
+        let (sensing, cx) = self.sensing();
+        sensing.handle_squares(now, &changes, look, &cx);
+        true
+    }
+
     /// The array on the board, in either orientation: a new game may be about to begin.
     pub(super) fn watch_array(&mut self) -> bool {
         let start = self.openings.next_start();
         self.watch_clearing();
+        let right = self.raw.agrees_with(start.board());
         let turned = self.raw.rotated().agrees_with(start.board());
-        let stands = self.raw.is_complete() && (self.raw.agrees_with(start.board()) || turned);
-        if stands {
+        if self.raw.is_complete() && (right || turned) {
             if self.array.since.is_none() {
                 // A man that was only adjusted does not make it stand anew: `ripe` stays as it is.
                 self.array.since = Some(self.now);
@@ -104,9 +153,11 @@ impl Table {
                 } else {
                     Orientation::Normal
                 };
-                self.array.turned_round = self
-                    .orientation
-                    .is_some_and(|orientation| orientation != stands);
+                // An array without colours looks the same from both sides, and says nothing of it.
+                self.array.turned_round = right != turned
+                    && self
+                        .orientation
+                        .is_some_and(|orientation| orientation != stands);
             }
             return false;
         }
@@ -120,8 +171,7 @@ impl Table {
             for orientation in [Orientation::Normal, Orientation::Rotated] {
                 let picture = self.raw.oriented(orientation);
                 let differing = picture.differing(start.board());
-                let moves =
-                    crate::sensing::explain::moves_to(&start, &picture, differing, Bitboard::EMPTY);
+                let moves = explain::moves_to(&start, &picture, differing, Bitboard::EMPTY);
                 if let [m] = moves.as_slice() {
                     self.begin_anew();
                     self.orientation = Some(orientation);
@@ -200,23 +250,13 @@ impl Table {
         self.raw.is_complete() && self.open_game().is_some_and(|game| !game.ready)
     }
 
-    /// All men are there and some stand on each other's squares.
+    /// All men are there, as far as the board can tell, and some stand on each other's squares.
     pub(super) fn judge_setup(&mut self) {
         let Some(game) = &self.game else { return };
         let board = game.line.start.board().clone();
         let picture = self.sensing.picture();
         let differing = picture.differing(&board);
-        let same_men = Color::ALL.iter().all(|color| {
-            Role::ALL.iter().all(|role| {
-                let piece = role.of(*color);
-                let shown = Square::ALL
-                    .iter()
-                    .filter(|square| picture.piece(**square) == Some(piece))
-                    .count();
-                shown == board.by_piece(piece).count()
-            })
-        });
-        if differing.any() && differing.count() <= 8 && same_men {
+        if differing.any() && differing.count() <= 8 && are_all_there(picture, &board) {
             let mut notice = Notice::new(
                 AlertKind::SetupWrong,
                 Audience::Arbiter,
@@ -234,4 +274,25 @@ impl Table {
             self.close_alert(Source::Setup, CloseReason::Restored);
         }
     }
+}
+
+/// Whether as many men stand on the board as the array has: of each kind where the sensor knows it, else of each side, else in all.
+fn are_all_there(picture: &Picture, board: &Board) -> bool {
+    let shown = |fits: &dyn Fn(Contents) -> bool| {
+        let squares = Square::ALL.iter();
+        squares
+            .filter(|square| picture.at(**square).is_some_and(fits))
+            .count()
+    };
+    let side = |color: Color| {
+        shown(&|contents| contents == Contents::Side(color)) == board.by_color(color).count()
+    };
+    let kind = |man: Piece| {
+        shown(&|contents| contents == Contents::Piece(man)) == board.by_piece(man).count()
+    };
+    let kinds = |color: Color| Role::ALL.iter().all(|role| kind(role.of(color)));
+    shown(&|contents| !contents.is_empty()) == board.occupied().count()
+        && (picture.is_presence()
+            || Color::ALL.into_iter().all(side)
+            || Color::ALL.into_iter().all(kinds))
 }

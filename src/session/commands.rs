@@ -367,6 +367,7 @@ impl Table {
                 );
             };
             let picture = self.raw.oriented(self.stands());
+            check_named(&picture)?;
             let shown = shown(&picture, &Board::empty());
             check_kings(&shown)?;
             return Ok(Action::Join(shown, turn.into()));
@@ -376,6 +377,9 @@ impl Table {
         let turn = turn.map_or(tip.turn(), Color::from);
         if picture.agrees_with(tip.board()) && turn == tip.turn() {
             return Ok(Action::Agree);
+        }
+        if !picture.agrees_with(tip.board()) {
+            check_named(picture)?;
         }
         let shown = shown(picture, tip.board());
         check_kings(&shown)?;
@@ -498,6 +502,14 @@ fn shown(picture: &Picture, known: &Board) -> Board {
         }
     }
     shown
+}
+
+/// What cannot be told from the board is not guessed: a man may have been taken by any that has gone.
+fn check_named(picture: &Picture) -> Outcome {
+    if picture.is_exact() {
+        return Ok(());
+    }
+    Err("this board cannot tell which men stand on it; say so with set_position, once a game is armed".into())
 }
 
 fn check_kings(board: &Board) -> Outcome {

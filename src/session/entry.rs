@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::board::Contents;
 use crate::clock;
 use crate::command::Command;
+use crate::wire::Family;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Color, Piece, Role, Square};
 
@@ -42,6 +43,8 @@ pub enum What {
     Paired,
     /// The link is up, down, open and silent, or open to something that is no board.
     Link(LinkState),
+    /// A board of this family is plugged in from now on.
+    Family(Family),
     /// What the board says of itself.
     Serial(String),
     Firmware(String),

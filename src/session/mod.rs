@@ -45,7 +45,7 @@ pub use output::seconds as output_time;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub table: String,
-    /// What its board speaks. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
+    /// What its board speaks, unless it is found to be another. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
     pub family: Family,
     /// Names the numbering of events; made with the store.
     pub stream: String,
@@ -211,7 +211,16 @@ impl Session {
         }
         session.table.run_until(told_until);
         session.table.forget_output();
+        session.driver.handle_family(session.table.settings.family);
         session
+    }
+
+    /// A board of this family is plugged in; told before the port is opened.
+    pub fn handle_family(&mut self, now: Millis, family: Family) {
+        if self.table.settings.family != family {
+            self.driver.handle_family(family);
+            self.enter(now, What::Family(family));
+        }
     }
 
     /// The port is open, and the board will be asked what it is.
@@ -505,6 +514,10 @@ impl Table {
             What::Wall(wall) => self.wall = *wall,
             What::Paired => self.openings.follow_pairings(),
             What::Link(state) => self.apply_link(*state),
+            What::Family(family) => {
+                self.settings.family = *family;
+                self.abilities = board::abilities(*family);
+            }
             What::Serial(serial) => self.serial = Some(serial.clone()),
             What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
             What::Battery(percent) => self.battery = Some(*percent),
@@ -630,8 +643,8 @@ impl Table {
             self.watch_array();
             return;
         }
-        if self.watch_array() {
-            // A new game has begun with this change, which it has taken already.
+        if self.watch_array() || self.turn_by_first_move(look) {
+            // The game has begun with this change, and has taken it already.
             return;
         }
         let orientation = self.stands();

@@ -9,10 +9,9 @@
 //!    of that in [`board::dialect`](crate::board::dialect); a clock of a new kind on its cable, in
 //!    [`ClockSource`](crate::clock::ClockSource). From then on the whole pipeline reads such boards, `record` records them, and
 //!    whoever asks [`board::is_supported`](crate::board::is_supported) lets them pass;
-//! 4. on a live port, all in `daemon::serial`: its USB ids (`devices`, with the udev rule), whether a port of which nobody said what
-//!    stands there may be asked for it (`identify`), and its line speed (`port`);
-//! 5. if it is to be played virtually: its board in [`sim::player`](crate::sim::player), and its word in
-//!    [`sim::is_simulated`](crate::sim::is_simulated).
+//! 4. on a live port, all in `daemon::serial`: its USB ids (`devices`, with the udev rule), with what may be asked for behind them;
+//!    its line's speeds, and what makes an answer whole (`identify`);
+//! 5. if it is to be played virtually: its board in [`sim::board`](crate::sim::board).
 
 pub mod dgt;
 pub mod psb1;

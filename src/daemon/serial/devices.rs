@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::Roots;
+use crate::wire::Family;
 
 /// A USB id that a chess board is known to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,14 @@ pub struct KnownUsb {
     pub id: UsbId,
     /// What has it, for people.
     pub what: &'static str,
+    /// What may be asked for there, in this order. Whatever stands here is said to all devices with this id.
+    pub may_be: &'static [Family],
 }
+
+/// Any board may hide behind it.
+const ANY: &[Family] = &[Family::Dgt, Family::Psb1];
+/// Microcontrollers, on which whoever builds a board has written what it speaks; they are never sent the commands of another make.
+const OWN_MAKE: &[Family] = &[Family::Psb1];
 
 /// USB ids behind which a chess board may stand; only these are ever asked uninvited. The list in `systemd/60-jadoube.rules` follows it.
 pub const KNOWN_USB_IDS: &[KnownUsb] = &[
@@ -26,6 +34,7 @@ pub const KNOWN_USB_IDS: &[KnownUsb] = &[
             product: 0x6001,
         },
         what: "FTDI adapter",
+        may_be: ANY,
     },
     // Protocol sheet, section 1: boards of the Bluetooth era, firmware 3.x. Microchip's own example id, so not only boards have it.
     KnownUsb {
@@ -34,6 +43,7 @@ pub const KNOWN_USB_IDS: &[KnownUsb] = &[
             product: 0x000a,
         },
         what: "Microchip CDC",
+        may_be: ANY,
     },
     // Protocol sheet, section 1: USB-C boards and Smart Board, firmware 4.x; product string "DGT e-Board".
     KnownUsb {
@@ -42,8 +52,61 @@ pub const KNOWN_USB_IDS: &[KnownUsb] = &[
             product: 0x8111,
         },
         what: "DGT e-Board",
+        may_be: &[Family::Dgt],
+    },
+    // Sheet of boards, 1: the bridges and microcontrollers that boards of one's own make are built with. All kinds of devices have them.
+    KnownUsb {
+        id: UsbId {
+            vendor: 0x10c4,
+            product: 0xea60,
+        },
+        what: "CP210x bridge",
+        may_be: OWN_MAKE,
+    },
+    KnownUsb {
+        id: UsbId {
+            vendor: 0x1a86,
+            product: 0x7523,
+        },
+        what: "CH340 bridge",
+        may_be: OWN_MAKE,
+    },
+    KnownUsb {
+        id: UsbId {
+            vendor: 0x2341,
+            product: 0x0043,
+        },
+        what: "Arduino Uno",
+        may_be: OWN_MAKE,
+    },
+    KnownUsb {
+        id: UsbId {
+            vendor: 0x2341,
+            product: 0x8036,
+        },
+        what: "Arduino Leonardo",
+        may_be: OWN_MAKE,
+    },
+    KnownUsb {
+        id: UsbId {
+            vendor: 0x303a,
+            product: 0x1001,
+        },
+        what: "Espressif CDC",
+        may_be: OWN_MAKE,
+    },
+    KnownUsb {
+        id: UsbId {
+            vendor: 0x2e8a,
+            product: 0x000a,
+        },
+        what: "Raspberry Pi Pico",
+        may_be: OWN_MAKE,
     },
 ];
+
+/// What may be asked for on a port that a person has named.
+pub(super) const NAMED: &[Family] = ANY;
 
 /// Serial devices, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,6 +195,16 @@ impl Device {
         match KNOWN_USB_IDS.iter().find(|known| known.id == id) {
             Some(known) => Some(known.what),
             None => extra.contains(&id).then_some("listed in the configuration"),
+        }
+    }
+
+    /// What may be asked for, if a board may be there.
+    pub fn may_be(&self, extra: &[UsbId]) -> &'static [Family] {
+        let Some(usb) = &self.usb else { return &[] };
+        match KNOWN_USB_IDS.iter().find(|known| known.id == usb.id) {
+            Some(known) => known.may_be,
+            None if extra.contains(&usb.id) => NAMED,
+            None => &[],
         }
     }
 

@@ -23,13 +23,14 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::devices::{Generation, is_device, natural};
+use super::devices::{Generation, NAMED, is_device, natural};
 use super::port::is_claimed;
 use super::{
     Chunk, Device, Devices, Holder, Identity, OpenError, Port, PortSpec, ProbeError, Refusal,
     Roots, Settings, open, probe,
 };
 use crate::daemon::desk::{Daemon, Held};
+use crate::wire::Family;
 
 /// Finds boards for the links of one process. Cloning it gives another handle; it ends with the last.
 #[derive(Clone, Debug)]
@@ -69,13 +70,13 @@ impl Finder {
     }
 
     /// Makes a table known. From now on nobody else gets what it names.
-    pub(super) fn join(&self, spec: PortSpec) -> Membership {
+    pub(super) fn join(&self, spec: PortSpec, family: Option<Family>) -> Membership {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let membership = Membership {
             id,
             finder: self.clone(),
         };
-        membership.send(Request::Join { id, spec });
+        membership.send(Request::Join { id, spec, family });
         membership
     }
 }
@@ -195,11 +196,14 @@ pub async fn survey(
     for (place, device) in devices.into_iter().enumerate() {
         let settings = settings.clone();
         let node = device.node();
-        let ask_it = device.known(&settings.extra_usb_ids).is_some() || asked_for.contains(&node);
+        let may_be = match device.may_be(&settings.extra_usb_ids) {
+            [] if asked_for.contains(&node) => NAMED,
+            may_be => may_be,
+        };
         asking.spawn(async move {
-            let outcome = match ask_it {
-                true => Some(ask(&device.path, &settings).await),
-                false => None,
+            let outcome = match may_be {
+                [] => None,
+                _ => Some(ask(&device.path, &settings, may_be).await),
             };
             (place, device, node, outcome)
         });
@@ -300,6 +304,7 @@ enum Request {
     Join {
         id: u64,
         spec: PortSpec,
+        family: Option<Family>,
     },
     Want {
         id: u64,
@@ -329,6 +334,8 @@ struct Actor {
 
 struct Member {
     spec: PortSpec,
+    /// What its board speaks, where that is known beforehand.
+    family: Option<Family>,
     /// The serial number of the board that it had.
     had: Option<String>,
     lost_at: Option<Instant>,
@@ -396,14 +403,14 @@ fn unintelligible(path: &Path) -> Refusal {
 }
 
 /// Opens a port and asks who is there.
-async fn ask(path: &Path, settings: &Settings) -> Result<Found, Failure> {
+async fn ask(path: &Path, settings: &Settings, may_be: &[Family]) -> Result<Found, Failure> {
     let opening = path.to_owned();
     // Looking through /proc and setting up a USB adapter both take their time.
     let mut port = spawn_blocking(move || open(&opening))
         .await
         .map_err(|_| Failure::Gone)?
         .map_err(Failure::Open)?;
-    let (identity, heard) = match probe(&mut port, settings).await {
+    let (identity, heard) = match probe(&mut port, settings, may_be).await {
         Ok(identified) => (Some(identified.identity), identified.heard),
         Err(ProbeError::Unintelligible { heard }) => (None, heard),
         Err(ProbeError::Silent) => return Err(Failure::Silent),
@@ -438,11 +445,12 @@ impl Actor {
 
     async fn handle(&mut self, request: Request) {
         match request {
-            Request::Join { id, spec } => {
+            Request::Join { id, spec, family } => {
                 self.members.insert(
                     id,
                     Member {
                         spec,
+                        family,
                         had: None,
                         lost_at: None,
                         offers: None,
@@ -492,15 +500,27 @@ impl Actor {
             })
             .collect();
         for path in named {
-            self.consider(&path, true);
+            self.consider(&path, &[], true);
         }
         if self
             .members
             .values()
             .any(|member| member.offers.is_some() && member.seeks())
         {
+            let wanted: Vec<Option<Family>> = self
+                .members
+                .values()
+                .filter(|member| member.offers.is_some() && member.seeks())
+                .map(|member| member.family)
+                .collect();
+            let is_wanted =
+                |family: &Family| wanted.contains(&None) || wanted.contains(&Some(*family));
             for device in known {
-                self.consider(&device.path, false);
+                let may_be = device.may_be(&self.settings.extra_usb_ids).iter();
+                let may_be: Vec<Family> = may_be.copied().filter(is_wanted).collect();
+                if !may_be.is_empty() {
+                    self.consider(&device.path, &may_be, false);
+                }
             }
         }
         self.conclude();
@@ -534,7 +554,7 @@ impl Actor {
     }
 
     /// Asks a port unless it is in use, was asked in vain, or has nothing to offer.
-    fn consider(&mut self, path: &Path, named: bool) {
+    fn consider(&mut self, path: &Path, may_be: &[Family], named: bool) {
         let Ok(node) = path.canonicalize() else {
             return;
         };
@@ -556,10 +576,15 @@ impl Actor {
                 State::Failed { pause: last, .. } => pause = Some(*last),
             }
         }
+        let may_be = match self.family_at(&node) {
+            Some(family) => vec![family],
+            None if named => NAMED.to_vec(),
+            None => may_be.to_vec(),
+        };
         let (path, settings) = (path.to_owned(), self.settings.clone());
         let task = self
             .probes
-            .spawn(async move { ask(&path, &settings).await });
+            .spawn(async move { ask(&path, &settings, &may_be).await });
         self.asked.insert(
             task.id(),
             Asked {
@@ -671,10 +696,14 @@ impl Actor {
 
     /// Which waiting table gets the board at `node`; see the head of this file.
     fn taker(&self, node: &Path, identity: Option<&Identity>, all_in: bool) -> Option<u64> {
+        let fits = |member: &Member| {
+            let (wanted, found) = (member.family, identity.map(|identity| identity.family));
+            wanted.is_none_or(|wanted| found.is_none_or(|found| found == wanted))
+        };
         let waiting = || {
             self.members
                 .iter()
-                .filter(|(_, member)| member.offers.is_some())
+                .filter(|(_, member)| member.offers.is_some() && fits(member))
         };
         let serial = identity.and_then(|identity| identity.serial.as_deref());
         let names_it = |member: &Member| match &member.spec {
@@ -813,6 +842,16 @@ impl Actor {
             None if is_claimed(&node) => (&OpenError::HeldHere { path: path.into() }).into(),
             None => not_there(),
         }
+    }
+
+    /// What the table that names this place says its board speaks.
+    fn family_at(&self, node: &Path) -> Option<Family> {
+        self.members.values().find_map(|member| match &member.spec {
+            PortSpec::Path(path) if path.canonicalize().is_ok_and(|named| named == node) => {
+                member.family
+            }
+            _ => None,
+        })
     }
 
     /// How the tables call a node.

@@ -9,10 +9,6 @@ use super::{Chunk, Port, Settings};
 use crate::board::{self, Dialect, Reading};
 use crate::wire::Family;
 
-/// What is asked for on a port of which nobody said what stands there. Whatever is added here is sent to boards of other makes, and
-/// to other devices too.
-const ASKED: Family = Family::Dgt;
-
 /// What answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -73,54 +69,107 @@ pub enum ProbeError {
     Gone(#[from] io::Error),
 }
 
-/// Asks a board for its numbers and its firmware (protocol sheet 2, opening sequence). It leaves the board idle.
+/// Asks a board for its numbers and its firmware, in the tongue of each family that it may be of (protocol sheet 2, opening sequence;
+/// sheet of boards 3.2), and leaves the port at the speed at which it answered. DGT boards are left idle.
 ///
 /// Any garbage may come before, between and instead of the answers: the board may be in the middle of reporting to a program
-/// that held it before us, or deaf for its first 2 s (case P3), so the questions are repeated. None of them changes anything but
-/// the reporting mode (see [`Dialect::identify`]).
-pub async fn probe(port: &mut Port, settings: &Settings) -> Result<Identified, ProbeError> {
-    let mut ear = Ear::new(ASKED);
-    ear.listen(port, settings.settle).await?;
-    for _ in 0..settings.attempts {
-        // A board that wakes up in the middle of a round has missed its first questions. So an answer that is missing is asked
-        // for once more, and only then taken for one that this board does not give.
-        let awake = ear.identity().is_some();
-        for question in ear.questions() {
-            port.write(&question, settings.write_timeout).await?;
-            ear.listen(port, settings.spacing).await?;
-        }
-        let patience = Deadline::now() + settings.answer;
-        // The version was asked for last: once it is here, a number that is not will not come.
-        while ear.version.is_none() && ear.hear(port, patience).await? {}
-        if ear.is_complete() || awake && ear.identity().is_some() {
-            break;
+/// that held it before us, or deaf for its first 2 s (case P3), or a microcontroller that starts anew because its port was opened, so
+/// the questions are repeated. None of them changes anything but the reporting mode (see [`Dialect::identify`]).
+pub async fn probe(
+    port: &mut Port,
+    settings: &Settings,
+    may_be: &[Family],
+) -> Result<Identified, ProbeError> {
+    let mut ears: Vec<Ear> = may_be.iter().map(|family| Ear::new(*family)).collect();
+    let mut heard = Heard::default();
+    if let Some(ear) = ears.first_mut() {
+        heard.tune(port, ear.speeds()[0])?;
+        ear.listen(port, settings.settle, &mut heard).await?;
+    }
+    // A round of several tongues takes as long as several of one.
+    let rounds = match may_be {
+        [Family::Dgt] => settings.attempts,
+        _ => settings.attempts.min(MIXED_ROUNDS),
+    };
+    for round in 0..rounds {
+        for ear in &mut ears {
+            for (place, speed) in ear.speeds().iter().enumerate() {
+                // The speed that is only allowed is tried once the other one was in vain.
+                if place > 0 && round + 1 < rounds {
+                    break;
+                }
+                heard.tune(port, *speed)?;
+                if let Some(identity) = ear.ask(port, settings, &mut heard).await? {
+                    return Ok(Identified {
+                        identity,
+                        heard: heard.chunks,
+                    });
+                }
+            }
         }
     }
-    if let Some(identity) = ear.identity() {
+    // It has answered in part, and not said the rest in a further round.
+    if let Some((identity, speed)) = ears
+        .iter()
+        .find_map(|ear| Some((ear.identity()?, ear.speed)))
+    {
+        heard.tune(port, speed)?;
         return Ok(Identified {
             identity,
-            heard: ear.heard,
+            heard: heard.chunks,
         });
     }
-    match ear.heard.is_empty() {
-        true => Err(ProbeError::Silent),
-        false => Err(ProbeError::Unintelligible { heard: ear.heard }),
+    // Whoever named the port gets it as the first tongue wants it.
+    if let Some(ear) = ears.first() {
+        port.set_speed(ear.speeds()[0])?;
+    }
+    match heard.bytes {
+        0 => Err(ProbeError::Silent),
+        _ => Err(ProbeError::Unintelligible {
+            heard: heard.chunks,
+        }),
     }
 }
 
 /// A device that talks without end is not kept whole.
 const HEARD_AT_MOST: usize = 32 * 1024;
 
+/// Rounds of questions in several tongues, or to a microcontroller: they take longer than its start.
+const MIXED_ROUNDS: u32 = 3;
+
+/// What came from the port.
+#[derive(Default)]
+struct Heard {
+    /// At this speed.
+    speed: Option<u32>,
+    chunks: Vec<Chunk>,
+    bytes: usize,
+}
+
+impl Heard {
+    /// Listens at another speed. What came at the last one is of no use at this one.
+    fn tune(&mut self, port: &mut Port, speed: u32) -> io::Result<()> {
+        if self.speed != Some(speed) {
+            port.set_speed(speed)?;
+            self.speed = Some(speed);
+            self.chunks.clear();
+        }
+        Ok(())
+    }
+}
+
 /// Takes the few answers it waits for out of whatever comes.
 struct Ear {
     family: Family,
     /// None where this build cannot read such boards: then nothing is asked, and nothing understood.
     dialect: Option<Box<dyn Dialect>>,
-    heard: Vec<Chunk>,
-    bytes: usize,
+    /// The speed at which something was understood last.
+    speed: u32,
     short: Option<String>,
     long: Option<String>,
     version: Option<String>,
+    /// It told its squares, which only a board does.
+    scanned: bool,
 }
 
 impl Ear {
@@ -128,37 +177,75 @@ impl Ear {
         Ear {
             family,
             dialect: board::dialect(family),
-            heard: Vec::new(),
-            bytes: 0,
+            speed: 0,
             short: None,
             long: None,
             version: None,
+            scanned: false,
         }
     }
 
-    fn questions(&self) -> Vec<Vec<u8>> {
-        let dialect = self.dialect.as_ref();
-        dialect.map_or_else(Vec::new, |dialect| dialect.identify())
+    /// The speeds of such a board's line, the usual one first.
+    fn speeds(&self) -> &'static [u32] {
+        speeds(self.family)
+    }
+
+    /// Asks once, and waits for the answer; none if it is not whole and may be so in the next round.
+    async fn ask(
+        &mut self,
+        port: &mut Port,
+        settings: &Settings,
+        heard: &mut Heard,
+    ) -> io::Result<Option<Identity>> {
+        // A board that wakes up in the middle of a round has missed its first questions. So an answer that is missing is asked
+        // for once more, and only then taken for one that this board does not give.
+        let awake = self.identity().is_some();
+        let questions = self.dialect.as_ref().map(|dialect| dialect.identify());
+        for question in questions.unwrap_or_default() {
+            port.write(&question, settings.write_timeout).await?;
+            self.listen(port, settings.spacing, heard).await?;
+        }
+        let patience = match self.family {
+            Family::Psb1 => settings.sign_of_life,
+            _ => settings.answer,
+        };
+        let patience = Deadline::now() + patience;
+        // The version was asked for last: once it is here, a number that is not will not come.
+        while self.version.is_none() && self.hear(port, patience, heard).await? {}
+        Ok(self.identity().filter(|_| self.is_complete() || awake))
     }
 
     /// Hears for a fixed time.
-    async fn listen(&mut self, port: &mut Port, time: Duration) -> io::Result<()> {
+    async fn listen(
+        &mut self,
+        port: &mut Port,
+        time: Duration,
+        heard: &mut Heard,
+    ) -> io::Result<()> {
         let end = Deadline::now() + time;
-        while self.hear(port, end).await? {}
+        while self.hear(port, end, heard).await? {}
         Ok(())
     }
 
     /// Hears once; false when the time is over.
-    async fn hear(&mut self, port: &mut Port, end: Deadline) -> io::Result<bool> {
+    async fn hear(
+        &mut self,
+        port: &mut Port,
+        end: Deadline,
+        heard: &mut Heard,
+    ) -> io::Result<bool> {
         let mut buffer = [0; 1024];
         let Ok(read) = timeout_at(end, port.read(&mut buffer)).await else {
             return Ok(false);
         };
         let bytes = &buffer[..read?];
         self.take(bytes);
-        self.bytes += bytes.len();
-        if self.bytes <= HEARD_AT_MOST {
-            self.heard.push((bytes.to_vec(), Instant::now()));
+        if self.identity().is_some() {
+            self.speed = heard.speed.unwrap_or_default();
+        }
+        heard.bytes += bytes.len();
+        if heard.bytes <= HEARD_AT_MOST {
+            heard.chunks.push((bytes.to_vec(), Instant::now()));
         }
         // A port that always has more would keep `timeout_at` from ever looking at its clock.
         Ok(Deadline::now() < end)
@@ -170,6 +257,7 @@ impl Ear {
             short,
             long,
             version,
+            scanned,
             ..
         } = self;
         let Some(dialect) = dialect else { return };
@@ -180,17 +268,21 @@ impl Ear {
             } => *short = Some(number),
             Reading::Serial { number, long: true } => *long = Some(number),
             Reading::Firmware(told) => *version = Some(told),
+            Reading::Scan { .. } => *scanned = true,
             _ => {}
         });
     }
 
     fn is_complete(&self) -> bool {
-        self.long.is_some() && self.short.is_some() && self.version.is_some()
+        let short = self.short.is_some() || self.family == Family::Psb1;
+        self.long.is_some() && short && self.version.is_some()
     }
 
     fn identity(&self) -> Option<Identity> {
         let serial = self.long.clone().or_else(|| self.short.clone());
-        if serial.is_none() && self.version.is_none() {
+        // A presence board that cannot hear us is one all the same: its lines have a check.
+        let speaks = self.scanned && self.family == Family::Psb1;
+        if serial.is_none() && self.version.is_none() && !speaks {
             return None;
         }
         Some(Identity {
@@ -199,6 +291,14 @@ impl Ear {
             short_serial: self.short.clone(),
             version: self.version.clone(),
         })
+    }
+}
+
+/// The speeds of the line of a family's boards, the usual one first.
+pub fn speeds(family: Family) -> &'static [u32] {
+    match family {
+        Family::Psb1 => &[115_200, 9600],
+        Family::Dgt | Family::DgtBus | Family::Certabo | Family::Chesslink => &[9600],
     }
 }
 
@@ -246,5 +346,26 @@ mod tests {
         // Half a dump, then a field update cut short, then the answer.
         let identity = heard(b"\x01\x02\x03\x8e\x00\x05\x34\x93\x00\x05\x04\x00\x8d").unwrap();
         assert_eq!(identity.version.as_deref(), Some("4.0"));
+    }
+
+    #[test]
+    fn a_presence_board_is_known_by_its_hello_or_else_by_its_squares() {
+        let heard = |bytes: &[u8]| {
+            let mut ear = Ear::new(Family::Psb1);
+            ear.take(bytes);
+            ear.identity()
+        };
+        let hello = b"rst:0x1\r\n$H,1,esp32-demo,fw0.3,L*40\n";
+        assert_eq!(
+            heard(hello).unwrap().to_string(),
+            "psb1 board esp32-demo, firmware fw0.3"
+        );
+        let scan = b"$S,00,00000000,FFFF00000000FFFF*7F\n";
+        assert_eq!(
+            heard(scan).unwrap().to_string(),
+            "psb1 board without a serial number"
+        );
+        let gps = b"$GPGLL,4916.45,N,12311.12,W,225444,A,*1D\r\n$B,87,3920*45\n";
+        assert_eq!(heard(gps), None);
     }
 }

@@ -10,6 +10,7 @@ use tokio::time::{Instant as Deadline, MissedTickBehavior, interval, sleep, slee
 
 use super::finder::{Finder, Found, Membership, Offer};
 use super::{Identity, Port, PortSpec, Refusal, Settings};
+use crate::wire::Family;
 
 /// The writing end of a link. The link ends when its events have no reader any more, or at shutdown; not with its handles.
 #[derive(Clone, Debug)]
@@ -54,9 +55,10 @@ pub enum LinkEvent {
     },
 }
 
-/// Starts a link. It ends when `shutdown` does.
+/// Starts a link. It ends when `shutdown` does. What the board speaks is found out where no `family` is given.
 pub fn spawn(
     spec: PortSpec,
+    family: Option<Family>,
     finder: &Finder,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> (LinkHandle, mpsc::Receiver<LinkEvent>) {
@@ -64,7 +66,7 @@ pub fn spawn(
     let (events, inbox) = mpsc::channel(256);
     let (reopen, reopenings) = mpsc::channel(1);
     // Joined before this returns: tables that are started one after the other must not take each other's boards.
-    let membership = finder.join(spec);
+    let membership = finder.join(spec, family);
     let settings = finder.settings().clone();
     let mut link = Link {
         membership,

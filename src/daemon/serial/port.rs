@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_serial::{
-    DataBits, ErrorKind, FlowControl, Parity, SerialPortBuilderExt, SerialStream, StopBits,
+    DataBits, ErrorKind, FlowControl, Parity, SerialPort, SerialPortBuilderExt, SerialStream,
+    StopBits,
 };
 
 use super::devices::is_device;
 
-/// Opens a port: 9600 baud, 8N1, raw, no flow control (protocol sheet 1), and for nobody else. Needs a tokio runtime.
+/// Opens a port: 9600 baud, 8N1, raw, no flow control (protocol sheet 1), and for nobody else. Needs a tokio runtime. Boards that speak
+/// faster are for [`Port::set_speed`].
 ///
 /// A port that this process holds is refused without touching it, and so is one that is seen in another process's hands: when
 /// root opens a locked port and fails, closing it again takes the lock away from its owner.
@@ -72,6 +74,11 @@ impl Port {
         tokio::time::timeout(limit, self.stream.write_all(bytes))
             .await
             .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "takes no bytes")))
+    }
+
+    /// Sets the speed of the line. An error means that the device is gone.
+    pub fn set_speed(&mut self, baud: u32) -> io::Result<()> {
+        Ok(self.stream.set_baud_rate(baud)?)
     }
 
     /// The node, links resolved.

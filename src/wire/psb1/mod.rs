@@ -1,8 +1,9 @@
-//! PSB1, the presence serial board: lines of text to messages and back, for both ends of the cable.
+#![doc = include_str!("psb1.md")]
 //!
-//! The host's side is [`Decoder`], which turns bytes into [`Message`]s, and [`Command`], which is all a host may say. The board's
-//! side is [`VirtualBoard`]. Squares are numbered from a1 along the ranks (b1 is 1, a2 is 8, h8 is 63), and a set of them is 64
-//! bits, a1 the lowest. Which way round the board stands is for others to say.
+//! # In this module
+//!
+//! The host's side is [`Decoder`], which turns bytes into [`Message`]s, and [`Command`], which is all a host may say. The board's side
+//! is [`VirtualBoard`].
 
 mod decoder;
 mod message;

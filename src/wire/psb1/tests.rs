@@ -120,6 +120,19 @@ fn the_examples_of_the_format() {
     assert_eq!(Command::Ask.encode(), b"?\n");
 }
 
+/// The page shows no line that its own reader would not take.
+#[test]
+fn the_lines_of_the_page_are_lines() {
+    let lines = include_str!("psb1.md").lines();
+    let is_line = |line: &&str| line.starts_with('$') && !line.starts_with("$ ");
+    let shown: Vec<&str> = lines.filter(is_line).collect();
+    let items = heard((shown.join("\n") + "\n").as_bytes());
+    assert!(shown.len() >= 4 && items.len() == shown.len());
+    for item in items {
+        assert!(matches!(item, Item::Message(_)), "{item:?}");
+    }
+}
+
 #[test]
 fn what_a_later_version_adds_is_ignored_or_kept() {
     let scan = message(&checked("S,01,00000002,FFFF00000000FFFF,more,and more"));

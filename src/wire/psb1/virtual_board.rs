@@ -14,6 +14,7 @@ pub struct VirtualBoard {
     identity: Identity,
     squares: Squares,
     seq: u8,
+    heartbeat_ms: u64,
     /// When it got power: its clock counts from here.
     booted_ms: u64,
     /// When it last told its squares; never yet, if none.
@@ -87,11 +88,20 @@ impl VirtualBoard {
             },
             identity,
             seq: 0,
+            heartbeat_ms: HEARTBEAT_MS,
             booted_ms: 0,
             told_ms: None,
             asked: false,
             lamps: 0,
             unfinished: Vec::new(),
+        }
+    }
+
+    /// The same with another time between two signs of life, for whoever plays it slower than time goes.
+    pub fn with_heartbeat(self, heartbeat_ms: u64) -> VirtualBoard {
+        VirtualBoard {
+            heartbeat_ms: heartbeat_ms.max(1),
+            ..self
         }
     }
 
@@ -153,7 +163,7 @@ impl VirtualBoard {
     /// When the board next says something of itself.
     pub fn poll_timeout(&self) -> u64 {
         match self.told_ms {
-            Some(told_ms) => told_ms + HEARTBEAT_MS,
+            Some(told_ms) => told_ms + self.heartbeat_ms,
             None => self.booted_ms,
         }
     }
