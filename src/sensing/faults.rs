@@ -151,6 +151,7 @@ impl Sensing {
                 let effects = tip.effects(m);
                 let squares = effects.squares();
                 let made = squares.is_subset(open)
+                    && !self.is_of_another_man(m)
                     && effects.iter().all(|(square, man)| {
                         self.picture
                             .at(square)

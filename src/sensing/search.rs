@@ -385,8 +385,12 @@ impl Sensing {
                 for line in lines.found {
                     let on_its_way = line.first().is_some_and(|m| {
                         let from = m.from();
-                        let castles = matches!(m.role(), Role::King | Role::Rook)
-                            && (own & (board.kings() | board.rooks())).any();
+                        // Once he has pressed, a king beside whom a rook is missing has made his step.
+                        let castles = match m.role() {
+                            Role::King => may_still_take && (own & board.rooks()).any(),
+                            Role::Rook => (own & board.kings()).any(),
+                            _ => false,
+                        };
                         let takes = |other: &Move| {
                             other.from() == from
                                 && theirs.contains(capture_square(*other))
