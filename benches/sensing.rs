@@ -158,7 +158,7 @@ fn prepared() -> Vec<Prepared> {
                 control: Some("300+3".parse().expect("a time control")),
                 ..TableOptions::default()
             };
-            let traced = sim::trace(&game, Level::Human, seed, &options).expect("human hands");
+            let traced = sim::trace(&game, Level::Human, seed, &options);
             Prepared::new(format!("virtual {seed}"), &traced.messages, game.uci())
         })
         .collect()

@@ -26,7 +26,7 @@ fn main() {
             control: Some("300+3".parse().expect("a time control")),
             ..TableOptions::default()
         };
-        let traced = sim::trace(&game, Level::Human, seed, &options).expect("human hands");
+        let traced = sim::trace(&game, Level::Human, seed, &options);
         sources.push((format!("virtual {seed}"), traced.messages));
     }
     for (name, messages) in &sources {

@@ -102,18 +102,22 @@ fn the_built_in_games_are_shown_and_recorded() {
     assert_eq!(code, 0, "{text}{}", demo.errors());
     assert_eq!(
         text.lines().last(),
-        Some("2 of 2 records equal the games played")
+        Some("3 of 3 records equal the games played")
     );
     for part in [
         "mosquitto_sub -h 127.0.0.1 -p ",
         "table 1    3.   Bb5 ",
         "table 2    3.   exd6 ",
+        "table 3    3.   exd6           -  by the reply",
+        "table 3   12.   Qh7#           -  by the end of the game",
         "alert: illegal_move urgent for the arbiter (confirmed): 1 · 5 Black",
         "; way back e5-c6; clocks 1:3",
         "alert closed: illegal_move (restored)",
         "alert closed: displaced (restored)",
         "table 1  the game is over: 1-0 (by kings)",
         "table 2  the game is over: * (left unfinished)",
+        "table 3  board demo-47003: ok",
+        "table 3  the game is over: 1-0 (by board)",
     ] {
         assert!(text.contains(part), "{part:?} is not in it:\n{text}");
     }

@@ -56,7 +56,6 @@ async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
     let game = pgn::read(GAME.as_bytes()).remove(0).unwrap();
     let scene = Scene::new().result_kings(game.result);
     let script = Hands::new(Level::Human, 7)
-        .unwrap()
         .with_pace(Pace::Mean(350))
         .script_with(&game, &scene);
     let options = TableOptions {
@@ -713,7 +712,6 @@ async fn a_presence_board_is_found_and_its_game_is_told() {
     let text = "1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. d3 Nf6 5. Bg5 d6 *";
     let game = pgn::read(text.as_bytes()).remove(0).unwrap();
     let script = Hands::new(Level::Clean, 7)
-        .unwrap()
         .with_pace(Pace::Mean(700))
         .script(&game);
     let board = psb1::VirtualBoard::default();

@@ -27,6 +27,7 @@ use jadoube::sim::pgn::SimGame;
 use jadoube::sim::player::TableOptions;
 use jadoube::sim::{self, Traced};
 use jadoube::trace::{self, Seconds, Trace};
+use jadoube::wire::Family;
 use std::collections::{BTreeMap, HashMap};
 use table::{Driver, Input, Inputs, Told, difference, inputs, keep, run};
 
@@ -244,6 +245,15 @@ fn samples() -> Vec<Sample> {
         let name = format!("{level:?}-{seed}");
         samples.push(Sample::new(name, traced(&game, level, seed).to_trace()));
     }
+    for seed in 0..4 {
+        let options = TableOptions {
+            rotated: seed % 2 == 1,
+            ..TableOptions::of(Family::Psb1)
+        };
+        let game = games::random_game(seed, 12);
+        let traced = sim::trace(&game, Level::Human, seed, &options);
+        samples.push(Sample::new(format!("presence-{seed}"), traced.to_trace()));
+    }
     for recording in games::recordings() {
         let text: String = recording.messages.iter().fold(
             "# jadoube-trace: 1\n# board: dgt\n".into(),
@@ -265,7 +275,7 @@ fn traced(game: &SimGame, level: Level, seed: u64) -> Traced {
         scan_ms: [0, 40, 250][seed as usize % 3],
         ..TableOptions::default()
     };
-    sim::trace(game, level, seed, &options).expect("hands that can play")
+    sim::trace(game, level, seed, &options)
 }
 
 /// The sample with commands and noise between its lines; as it is for seed 0.
@@ -608,7 +618,7 @@ impl Tally {
                 rotated,
                 ..TableOptions::default()
             };
-            let traced = sim::trace(game, Level::Human, seed, &options).expect("human hands");
+            let traced = sim::trace(game, Level::Human, seed, &options);
             let name = format!("{name}-{scan_ms}{}", if rotated { "-rotated" } else { "" });
             self.judge(&traced, &name);
         }

@@ -101,7 +101,6 @@ fn castled() -> String {
 async fn a_host_opens_the_port_for_itself_and_hears_the_whole_game() {
     let game = pgn::read(GAME.as_bytes()).remove(0).unwrap();
     let script = Hands::new(Level::Human, 4)
-        .unwrap()
         .with_pace(Pace::Mean(1000))
         .script(&game);
     let options = TableOptions {
@@ -300,11 +299,6 @@ fn what_cannot_be_played_is_told() {
     );
 
     for (arguments, expected, part) in [
-        (
-            ["--hands", "faulty"],
-            2,
-            "faulty hands cannot be played yet",
-        ),
         (
             ["--board", "certabo"],
             2,

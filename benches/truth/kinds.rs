@@ -118,6 +118,13 @@ pub const KINDS: &[Kind] = &[
         },
     },
     Kind {
+        name: "faulty",
+        conditions: Conditions {
+            level: Level::Faulty,
+            ..PLAIN
+        },
+    },
+    Kind {
         name: "human-at-once",
         conditions: Conditions {
             scan_ms: 0,

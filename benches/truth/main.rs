@@ -26,13 +26,12 @@ fn main() {
         .skip(1)
         .filter(|word| !word.starts_with("--"))
         .collect();
-    if let [kind, number] = words.as_slice() {
-        match (
-            KINDS.iter().find(|known| known.name == kind),
-            number.parse(),
-        ) {
-            (Some(kind), Ok(number)) => print!("{}", kind.play(number).trace),
-            _ => eprintln!("no game {number} of {kind}; kinds are {}", kinds::names()),
+    if let [kind, number] = words.as_slice()
+        && let Ok(number) = number.parse()
+    {
+        match KINDS.iter().find(|known| known.name == kind) {
+            Some(kind) => print!("{}", kind.play(number).trace),
+            None => eprintln!("no kind {kind}; there are {}", kinds::names()),
         }
         return;
     }

@@ -4,7 +4,8 @@ use crate::verdict::Verdict;
 use jadoube::Millis;
 
 /// What the columns are.
-pub const HEAD: &str = "kind               games exact         plies  silent  doubts  alarms  corrections  median      99 %";
+pub const HEAD: &str = "kind               games exact         plies  silent  doubts  false alarms  irregularities  \
+    to the illegal  corrections  median      99 %";
 
 /// All games of a kind.
 #[derive(Default)]
@@ -16,6 +17,11 @@ pub struct Row {
     silent: usize,
     doubts: usize,
     false_alarms: usize,
+    irregularities: usize,
+    told: usize,
+    /// Games in which an illegal move stands, and those that are read rightly up to it.
+    standing: usize,
+    exact_up_to: usize,
     corrections: usize,
     delays: Vec<Millis>,
 }
@@ -29,6 +35,12 @@ impl Row {
         self.silent += usize::from(verdict.silent);
         self.doubts += verdict.doubts;
         self.false_alarms += verdict.false_alarms.len();
+        self.irregularities += verdict.irregularities;
+        self.told += verdict.irregularities - verdict.missed.len();
+        if verdict.ends_irregularly {
+            self.standing += 1;
+            self.exact_up_to += usize::from(verdict.exact);
+        }
         self.corrections += verdict.corrections;
         self.delays.extend(&verdict.delays);
     }
@@ -36,12 +48,14 @@ impl Row {
     pub fn line(&mut self, name: &str) -> String {
         self.delays.sort_unstable();
         format!(
-            "{name:<18} {:>11} {:>13} {:>7} {:>7} {:>7} {:>12.2} {:>7} {:>9}",
-            format!("{}/{}", self.exact, self.games),
-            format!("{}/{}", self.unbroken, self.plies),
+            "{name:<18} {:>11} {:>13} {:>7} {:>7} {:>13} {:>15} {:>15} {:>12.2} {:>7} {:>9}",
+            of(self.exact, self.games),
+            of(self.unbroken, self.plies),
             self.silent,
             self.doubts,
             self.false_alarms,
+            of(self.told, self.irregularities),
+            of(self.exact_up_to, self.standing),
             self.corrections as f64 * 100.0 / self.plies.max(1) as f64,
             self.delay(50),
             self.delay(99),
@@ -54,4 +68,11 @@ impl Row {
             None => "-".into(),
         }
     }
+}
+
+fn of(part: usize, whole: usize) -> String {
+    if whole == 0 {
+        return "-".into();
+    }
+    format!("{part}/{whole}")
 }

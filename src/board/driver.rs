@@ -35,6 +35,8 @@ pub enum Reading {
     },
     Firmware(String),
     Battery(u8),
+    /// The board says that something is wrong with it, in its own words.
+    Fault(String),
     /// The clock answered a command, or a frame that says nothing to us; for the stages only.
     Other(String),
     /// Bytes that were no frame.
@@ -84,6 +86,11 @@ pub trait Dialect: fmt::Debug + Send {
 
     /// The bytes of an unfinished frame.
     fn buffered(&self) -> &[u8];
+
+    /// What a dialect that begins anew has to be given so that it goes on as this one would.
+    fn memory(&self) -> Vec<u8> {
+        self.buffered().to_vec()
+    }
 }
 
 /// The dialect of a family; none while this build cannot read its boards. A line for each that it can.
@@ -147,11 +154,11 @@ pub struct Driver {
     foreign: bool,
 }
 
-/// The beginning of a frame.
+/// The beginning of a frame, and what of the frames before has a say in what the next ones mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfinished {
     pub bytes: Vec<u8>,
-    /// When the last of them came.
+    /// When the last bytes came.
     pub at: Millis,
 }
 
@@ -456,7 +463,7 @@ impl Driver {
     pub fn unfinished(&self) -> Unfinished {
         let dialect = self.dialect.as_ref();
         Unfinished {
-            bytes: dialect.map_or_else(Vec::new, |dialect| dialect.buffered().to_vec()),
+            bytes: dialect.map_or_else(Vec::new, |dialect| dialect.memory()),
             at: self.bytes_at,
         }
     }

@@ -6,7 +6,9 @@ use super::Contents;
 use super::driver::{Dialect, Reading};
 use crate::Millis;
 use crate::clock::ClockSource;
-use crate::wire::psb1::{Change, Command, Decoder, Item, Message, SILENT_MS, Skipped, Squares};
+use crate::wire::psb1::{
+    Change, Command, Decoder, Hello, Item, Message, SILENT_MS, Skipped, Squares,
+};
 
 /// The decoder of what a PSB1 board sends, with the questions to it.
 ///
@@ -15,8 +17,8 @@ use crate::wire::psb1::{Change, Command, Decoder, Item, Message, SILENT_MS, Skip
 #[derive(Debug, Default)]
 pub struct Psb1 {
     decoder: Decoder,
-    /// It has said hello since the port was opened.
-    greeted: bool,
+    /// What it said of itself since the port was opened.
+    hello: Option<Hello>,
     last: Option<Told>,
 }
 
@@ -49,7 +51,7 @@ impl Dialect for Psb1 {
     }
 
     fn unanswered(&self) -> Option<Vec<u8>> {
-        (!self.greeted).then(|| Command::Ask.encode())
+        self.hello.is_none().then(|| Command::Ask.encode())
     }
 
     fn ask_squares(&self) -> Option<Vec<u8>> {
@@ -71,17 +73,17 @@ impl Dialect for Psb1 {
     fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading)) {
         let Psb1 {
             decoder,
-            greeted,
+            hello: known,
             last,
         } = self;
         decoder.push(bytes, |item| match item {
             Item::Message(Message::Hello(hello)) => {
-                *greeted = true;
                 sink(Reading::Serial {
                     number: hello.id.to_string(),
                     long: true,
                 });
                 sink(Reading::Firmware(hello.firmware.to_string()));
+                *known = Some(hello);
             }
             Item::Message(Message::Scan { seq, ms, squares }) => {
                 let gapless = last.is_some_and(|last| last.is_followed_by(seq, ms));
@@ -98,7 +100,7 @@ impl Dialect for Psb1 {
                 }
             }
             Item::Message(Message::Battery { percent, .. }) => sink(Reading::Battery(percent)),
-            Item::Message(Message::Fault(text)) => sink(Reading::Other(format!("fault: {text}"))),
+            Item::Message(Message::Fault(text)) => sink(Reading::Fault(text.to_string())),
             Item::Message(Message::Unknown(body)) => sink(Reading::Other(body.to_string())),
             Item::Skipped(skipped) => sink(unread(skipped)),
         });
@@ -110,6 +112,21 @@ impl Dialect for Psb1 {
 
     fn buffered(&self) -> &[u8] {
         self.decoder.buffered()
+    }
+
+    /// Whether the next scan is fresh depends on the last one.
+    fn memory(&self) -> Vec<u8> {
+        let hello = self.hello.clone().map(Message::Hello);
+        let last = self
+            .last
+            .map(|Told { seq, ms, squares }| Message::Scan { seq, ms, squares });
+        let mut bytes: Vec<u8> = hello
+            .iter()
+            .chain(&last)
+            .flat_map(Message::encode)
+            .collect();
+        bytes.extend(self.decoder.buffered());
+        bytes
     }
 }
 

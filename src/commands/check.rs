@@ -327,6 +327,13 @@ impl<'a> Seen<'a> {
 
 /// Whether a table's board is there, going by what answered.
 fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
+    let found = |identity: &Identity, path: &Path| match table.settings.board {
+        Some(family) if family != identity.family => fail(
+            format!("{identity}, on {}, is no {family} board", path.display()),
+            "Say board = \"auto\", or plug in the board that the table has.",
+        ),
+        _ => Finding::Ok(format!("{identity}, on {}", path.display())),
+    };
     let boards = || {
         seen.all
             .iter()
@@ -354,9 +361,7 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
                 );
             };
             match &surveyed.answer {
-                Answer::Board(identity) => {
-                    Finding::Ok(format!("{identity}, on {}", path.display()))
-                }
+                Answer::Board(identity) => found(identity, path),
                 Answer::Stranger(_) => fail(
                     format!(
                         "what answers on {} is no board that jadoube knows",
@@ -392,7 +397,7 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
             if let Some((device, identity)) =
                 boards().find(|(_, identity)| identity.answers_to(serial))
             {
-                return Finding::Ok(format!("{identity}, on {}", device.path.display()));
+                return found(identity, &device.path);
             }
             serving(&|held| held.answers_to(serial))
                 .unwrap_or_else(|| absent(format!("board {serial} is not connected"), seen))
@@ -413,13 +418,15 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
                 .filter(|other| other.device == config::Device::Auto)
                 .position(|other| other.name == table.name)
                 .unwrap_or(0);
+            let fits = |identity: &Identity| {
+                let family = table.settings.board;
+                family.is_none_or(|family| family == identity.family)
+            };
             match boards()
-                .filter(|(device, identity)| !named(device, identity))
+                .filter(|(device, identity)| !named(device, identity) && fits(identity))
                 .nth(place)
             {
-                Some((device, identity)) => {
-                    Finding::Ok(format!("{identity}, on {}", device.path.display()))
-                }
+                Some((device, identity)) => found(identity, &device.path),
                 None => serving(&|held| held.table == table.name.as_str()).unwrap_or_else(|| {
                     let missing = match boards().next() {
                         Some(_) => "no board is left for it",
@@ -556,6 +563,26 @@ mod tests {
             ]
         );
         assert_eq!(findings(tables, &[])[1], "FAIL /dev/c is not there");
+    }
+
+    #[test]
+    fn a_table_has_a_board_of_its_own_make() {
+        let tables = "[[table]]\nname = \"1\"\nport = \"/dev/a\"\nboard = \"psb1\"\n\
+            [[table]]\nname = \"2\"\nport = \"auto\"\nboard = \"psb1\"";
+        let presence = Answer::Board(Identity {
+            family: crate::wire::Family::Psb1,
+            serial: Some("club-7".into()),
+            short_serial: None,
+            version: None,
+        });
+        let seen = [at("/dev/a", dgt("3000000001")), at("/dev/b", presence)];
+        assert_eq!(
+            findings(tables, &seen),
+            [
+                "FAIL dgt board 3000000001, on /dev/a, is no psb1 board",
+                "ok psb1 board club-7, on /dev/b",
+            ]
+        );
     }
 
     #[test]

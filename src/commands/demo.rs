@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::simulate::{Serving, VirtualPort};
+use super::simulate::{self, Serving, VirtualPort};
 use super::stop::Stop;
 use super::{Failure, games, print_line};
 use crate::Millis;
@@ -29,9 +29,7 @@ use crate::daemon::node::{self, Parts};
 use crate::daemon::serial::Roots;
 use crate::outbox::MemoryOutbox;
 use crate::sim::player::{Player, TableOptions};
-use crate::sim::script::Script;
 use crate::wire::Family;
-use crate::wire::dgt::{Identity, VirtualBoard};
 use broker::Ports;
 use judge::{Judge, Truth};
 use narrator::Narrator;
@@ -41,11 +39,11 @@ use programme::{Choice, ProgrammeError, TableProgramme};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// How many boards play
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub boards: u16,
-    /// The make of the boards; only dgt so far
-    #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
-    pub board: Family,
+    /// The make of the boards: dgt or psb1; unless given, both show the built-in games, and dgt those of a file
+    #[arg(long, value_name = "FAMILY")]
+    pub board: Option<Family>,
     /// What happens beside the moves of the built-in games; only "incidents" so far, which is the default
     #[arg(long, value_name = "NAME", conflicts_with = "pgn")]
     pub scene: Option<String>,
@@ -74,7 +72,9 @@ pub fn run(args: Args) -> Result<(), Failure> {
 
 /// What the arguments ask for.
 fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
-    super::check_simulated(args.board)?;
+    if let Some(family) = args.board {
+        super::check_simulated(family)?;
+    }
     if let Some(scene) = args.scene.as_deref().filter(|&scene| scene != SCENE) {
         return Err(Failure::usage(format!("there is no scene \"{scene}\""))
             .advise(format!("Leave --scene out, or say --scene {SCENE}.")));
@@ -94,7 +94,8 @@ fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
         },
     };
     let speed = args.speed.unwrap_or(1.0);
-    programme::programme(&choice, args.boards.into(), speed).map_err(|error| told(refused(error)))
+    programme::programme(&choice, args.boards.into(), args.board, speed)
+        .map_err(|error| told(refused(error)))
 }
 
 /// Where something of our own has failed.
@@ -156,7 +157,7 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
                 )
         })?;
         devices.push((table.name.clone(), PathBuf::from(port.path())));
-        let board = Board::new(index, table.script.clone(), port);
+        let board = Board::new(index, table, port)?;
         boards.push(tokio::spawn(board.play(epoch, stopped.clone())));
     }
     announce(ports, &tables)?;
@@ -246,23 +247,23 @@ struct Board {
 }
 
 impl Board {
-    fn new(index: usize, script: Script, port: VirtualPort) -> Board {
+    fn new(index: usize, table: &TableProgramme, port: VirtualPort) -> Result<Board, Failure> {
         // Five digits, as the boards have them; the long number ends with them.
         let serial = format!("{:05}", 47_001 + index);
-        let identity = Identity {
-            long_serial: Some(format!("30001{serial}")),
-            serial,
-            ..Identity::default()
+        let serial = match table.family {
+            Family::Psb1 => format!("demo-{serial}"),
+            _ => format!("30001{serial}"),
         };
+        let board = simulate::board(table.family, Some(&serial))?;
         let options = TableOptions {
             control: Some(programme::control()),
             lead_in_ms: LEAD_IN_MS,
-            ..TableOptions::default()
+            ..TableOptions::of(table.family)
         };
-        Board {
-            player: Player::new(0, script, VirtualBoard::new(identity), &options),
+        Ok(Board {
+            player: Player::new(0, table.script.clone(), board, &options),
             port,
-        }
+        })
     }
 
     /// Plays, and goes on answering, until it is stopped. Says when its script began.

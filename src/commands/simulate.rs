@@ -74,7 +74,7 @@ pub enum Hands {
     Human,
     /// In a hurry: 150 to 400 ms a ply, and 1 of 100 changes is never told
     Blitz,
-    /// With what goes wrong in boards and cables
+    /// As people do, and with what goes wrong at a table: illegal moves, fallen men, takebacks, dead squares
     Faulty,
 }
 
@@ -302,7 +302,6 @@ fn player(args: &Args) -> Result<Player, Failure> {
         Pace::Mean(mean_ms)
     };
     let script = hands::Hands::new(args.hands.into(), args.seed)
-        .map_err(Failure::usage)?
         .with_pace(pace)
         .with_rest(watched(REST_MS))
         .series(&games, scene)
@@ -341,7 +340,7 @@ fn scene(game: &SimGame) -> Scene {
 }
 
 /// The board of a family that is simulated, with its number.
-fn board(family: Family, serial: Option<&str>) -> Result<VirtualBoard, Failure> {
+pub(super) fn board(family: Family, serial: Option<&str>) -> Result<VirtualBoard, Failure> {
     match (family, serial) {
         (Family::Dgt, serial) => Ok(dgt::VirtualBoard::new(identity(serial)?).into()),
         (Family::Psb1, Some(serial)) => {

@@ -20,6 +20,7 @@ use crate::laws::result::GameResult;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Look, Sensing, Timing};
+use crate::text::one_line;
 use crate::wire::Family;
 use serde::Deserialize;
 use shakmaty::Square;
@@ -404,10 +405,11 @@ impl Session {
                     self.enter(now, What::Clock(reading.into()));
                 }
             }
-            Reading::Serial { number, .. } => {
+            Reading::Serial { number, long } => {
                 // Boards answer both questions; the long number is the one on the label. The table keeps no more than the number.
                 let known = self.table.serial.as_deref();
-                if known != Some(&number) && known.is_none_or(|known| known.len() <= number.len()) {
+                let prevails = long || known.is_none_or(|known| known.len() <= number.len());
+                if known != Some(&number) && prevails {
                     self.enter(now, What::Serial(number));
                 }
             }
@@ -420,6 +422,10 @@ impl Session {
                 if self.table.battery != Some(percent) {
                     self.enter(now, What::Battery(percent));
                 }
+            }
+            Reading::Fault(what) => {
+                let table = &self.table.settings.table;
+                tracing::warn!(table = %table, "the board says: {}", one_line(&what, 80));
             }
             Reading::Missed | Reading::Other(_) | Reading::Skipped { .. } => {}
         }

@@ -670,6 +670,7 @@ fn read(reading: &Reading) -> String {
         Reading::Firmware(version) => format!("firmware {version}"),
         Reading::Battery(percent) => format!("battery {percent}"),
         Reading::Missed => "changes after others that were lost".into(),
+        Reading::Fault(what) => format!("fault {what}"),
         Reading::Other(what) => format!("other {what}"),
         Reading::Skipped { bytes, reason, .. } => format!("skipped {bytes}: {reason}"),
     }

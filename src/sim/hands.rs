@@ -14,13 +14,14 @@ use std::str::FromStr;
 use fastrand::Rng;
 use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{Bitboard, Chess, EnPassantMode, Position, Square};
+use shakmaty::{Bitboard, Chess, EnPassantMode, Move, Outcome, Position, Square};
 
+use super::faults::{Situation, Slip};
 use super::pgn::SimGame;
 use super::scene::Scene;
 use super::script::{Act, GameTruth, Manner, Played, Script, Table};
 use crate::Millis;
-use presses::Presses;
+use presses::{Care, Presses};
 
 /// How the players handle the men.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,20 +32,20 @@ pub enum Level {
     Human,
     /// In a hurry: 150 to 400 ms a ply in all, with both players' hands over the board.
     Blitz,
-    /// With what goes wrong in boards and cables.
+    /// As people do, and with what goes wrong at a table.
     Faulty,
 }
 
 impl FromStr for Level {
-    type Err = LevelError;
+    type Err = UnknownLevel;
 
-    fn from_str(text: &str) -> Result<Level, LevelError> {
+    fn from_str(text: &str) -> Result<Level, UnknownLevel> {
         match text {
             "clean" => Ok(Level::Clean),
             "human" => Ok(Level::Human),
             "blitz" => Ok(Level::Blitz),
             "faulty" => Ok(Level::Faulty),
-            _ => Err(LevelError::Unknown(text.to_owned())),
+            _ => Err(UnknownLevel(text.to_owned())),
         }
     }
 }
@@ -60,32 +61,10 @@ impl fmt::Display for Level {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LevelError {
-    /// No level of this name.
-    Unknown(String),
-    /// A level that this version cannot play.
-    NotYet(Level),
-}
-
-impl fmt::Display for LevelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LevelError::Unknown(text) => write!(
-                f,
-                "hands \"{text}\" are not known; there are clean, human, blitz and faulty"
-            ),
-            LevelError::NotYet(level) => {
-                write!(
-                    f,
-                    "{level} hands cannot be played yet; use clean, human or blitz"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for LevelError {}
+/// No level of this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("hands \"{0}\" are not known; there are clean, human, blitz and faulty")]
+pub struct UnknownLevel(String);
 
 /// How long the players think. In blitz they do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,15 +88,12 @@ pub struct Hands {
 }
 
 impl Hands {
-    pub fn new(level: Level, seed: u64) -> Result<Hands, LevelError> {
-        match level {
-            Level::Clean | Level::Human | Level::Blitz => Ok(Hands {
-                level,
-                pace: Pace::Mean(4_000),
-                rest_ms: 6_000,
-                rng: Rng::with_seed(seed),
-            }),
-            Level::Faulty => Err(LevelError::NotYet(level)),
+    pub fn new(level: Level, seed: u64) -> Hands {
+        Hands {
+            level,
+            pace: Pace::Mean(4_000),
+            rest_ms: 6_000,
+            rng: Rng::with_seed(seed),
         }
     }
 
@@ -167,6 +143,8 @@ impl Hands {
     }
 
     fn play_game(&mut self, table: &mut Table, game: &SimGame, scene: &Scene) -> GameTruth {
+        let faulty = (self.level == Level::Faulty).then(|| self.with_faults(scene, game));
+        let scene = faulty.as_ref().unwrap_or(scene);
         let mut position = game.start.clone();
         let mut truth = GameTruth {
             number: game.number,
@@ -181,78 +159,51 @@ impl Hands {
         table.act(Act::ClockStart {
             side: position.turn(),
         });
-        // Where the irregular moves of a scene must not lead: what the same man could have done a move earlier.
+        // Where irregular moves must not lead: to what the moves before could have been.
         let mut earlier: Option<Chess> = None;
         let mut before: Option<Chess> = None;
         let mut presses = Presses::default();
         for (i, &m) in game.moves.iter().enumerate() {
             let ply = i + 1;
-            let side = position.turn();
             let stood_ms = table.now;
             table.wait(self.think(game, i));
-            table.now = table.now.max(presses.hand_is_back(side));
+            table.now = table.now.max(presses.hand_is_back(position.turn()));
             table.settle_before(ply.saturating_sub(1));
-
-            let mut manners = Vec::new();
-            for moment in scene.moments_before(ply) {
+            self.heal(table, &mut truth, ply);
+            if !scene.is_quiet(ply) {
                 table.settle_before(ply);
-                if let Some(incident) =
-                    self.moment(table, moment, &position, earlier.as_ref(), m, ply)
-                {
-                    truth.incidents.push(incident);
-                }
             }
-            self.fidget(table, &position, m, &mut manners);
-
-            let (mark, first) = (table.mark(), table.now);
-            let mut touched_ms = self
-                .play(table, &position, m, &mut manners)
-                .unwrap_or(first);
-            if self.level == Level::Blitz
-                && ply > 1
-                && self.chance(OVERLAPS)
-                && let Some(from) = m.from()
-            {
-                let before = stood_ms.saturating_sub(self.between(10, 120));
-                let early_ms = before.max(presses.hand_is_back(side));
-                if early_ms < stood_ms && table.lift_earlier(mark, from, early_ms) {
-                    manners.push(Manner::Overlapped);
-                    touched_ms = early_ms;
-                }
-            }
-            let placed_ms = table.now;
-            let undisturbed = |ply: usize| -> bool { scene.moments_before(ply).is_empty() };
-            if undisturbed(ply + 1) && undisturbed(ply + 2) {
-                self.drag_victim(table, &position, m, ply, &game.moves[i + 1..], &mut manners);
-            }
-            if m.is_castle() {
-                self.straighten(table, &position, m, &mut manners);
-            }
-            let played = Played {
+            let situation = Situation {
+                position: &position,
+                before: before.as_ref(),
+                earlier: earlier.as_ref(),
+                last: i.checked_sub(1).map(|last| game.moves[last]),
+                coming: &game.moves[i..],
                 ply,
-                side,
-                uci: UciMove::from_move(m, game.castling_mode()).to_string(),
-                touched_ms,
-                placed_ms,
-                pressed_ms: None,
-                manners,
             };
-            let is_last = ply == game.moves.len();
-            let played = self.complete(
-                table,
-                &mut presses,
-                &mut truth.plies,
-                played,
-                (undisturbed(ply + 1), is_last),
-            );
-            truth.plies.push(played);
-            let next = {
-                let mut next = position.clone();
-                next.play_unchecked(m);
-                next
-            };
+            for moment in scene.moments_before(ply) {
+                truth
+                    .incidents
+                    .extend(self.moment(table, moment, &situation));
+            }
+            if scene.stands_at(ply)
+                && let Some(incident) = self.illegal_that_stands(table, &situation)
+            {
+                truth.incidents.push(incident);
+                truth.result = Outcome::Unknown;
+                break;
+            }
+            let slipped = scene.slip_at(ply).is_some_and(|slip| {
+                self.play_with_slip(table, slip, &situation, &mut presses, &mut truth)
+            });
+            if !slipped {
+                self.play_ply(table, &situation, scene, stood_ms, &mut presses, &mut truth);
+            }
+            let mut next = position.clone();
+            next.play_unchecked(m);
             earlier = before.replace(std::mem::replace(&mut position, next));
         }
+        self.heal(table, &mut truth, usize::MAX);
         table.settle_before(usize::MAX);
         table.wait(self.between(500, 3000));
         table.act(Act::ClockStop);
@@ -263,6 +214,93 @@ impl Hands {
                 .push(self.ending(table, ending, &position, game));
         }
         truth
+    }
+
+    /// Plays the move that is due and presses the clock, or not yet.
+    fn play_ply(
+        &mut self,
+        table: &mut Table,
+        s: &Situation,
+        scene: &Scene,
+        stood_ms: Millis,
+        presses: &mut Presses,
+        truth: &mut GameTruth,
+    ) {
+        let Some((&m, later)) = s.coming.split_first() else {
+            return;
+        };
+        let side = s.position.turn();
+        let mut manners = Vec::new();
+        self.fidget(table, s.position, m, &mut manners);
+        let (mark, first) = (table.mark(), table.now);
+        let mut touched_ms = self
+            .play(table, s.position, m, &mut manners)
+            .unwrap_or(first);
+        if self.level == Level::Blitz
+            && s.ply > 1
+            && self.chance(OVERLAPS)
+            && let Some(from) = m.from()
+        {
+            let before = stood_ms.saturating_sub(self.between(10, 120));
+            let early_ms = before.max(presses.hand_is_back(side));
+            if early_ms < stood_ms && table.lift_earlier(mark, from, early_ms) {
+                manners.push(Manner::Overlapped);
+                touched_ms = early_ms;
+            }
+        }
+        let placed_ms = table.now;
+        let undisturbed = scene.is_quiet(s.ply + 1);
+        if undisturbed && scene.is_quiet(s.ply + 2) {
+            self.drag_victim(table, s.position, m, s.ply, later, &mut manners);
+        }
+        if m.is_castle() {
+            self.straighten(table, s.position, m, &mut manners);
+        }
+        let played = Played {
+            ply: s.ply,
+            side,
+            uci: uci(s.position, m),
+            touched_ms,
+            placed_ms,
+            pressed_ms: None,
+            manners,
+        };
+        let care = Care::Usual {
+            may_forget: undisturbed,
+            is_last: later.is_empty(),
+        };
+        let played = self.complete(table, presses, &mut truth.plies, played, care);
+        truth.plies.push(played);
+    }
+
+    /// Plays the move that is due with something wrong in it, presses, and puts it right; whether there was room for that.
+    fn play_with_slip(
+        &mut self,
+        table: &mut Table,
+        slip: Slip,
+        s: &Situation,
+        presses: &mut Presses,
+        truth: &mut GameTruth,
+    ) -> bool {
+        let touched_ms = table.now;
+        let (Some(&m), Some(slipped)) = (s.coming.first(), self.slip(table, slip, s)) else {
+            return false;
+        };
+        let played = Played {
+            ply: s.ply,
+            side: s.position.turn(),
+            uci: uci(s.position, m),
+            touched_ms,
+            placed_ms: table.now,
+            pressed_ms: None,
+            manners: Vec::new(),
+        };
+        let mut played = self.complete(table, presses, &mut truth.plies, played, Care::Surely);
+        let incident = self.mend(table, slipped, &played);
+        played.placed_ms = incident.to_ms.unwrap_or(table.now);
+        truth.plies.push(played);
+        truth.incidents.push(incident);
+        true
     }
 
     fn think(&mut self, game: &SimGame, ply_index: usize) -> Millis {
@@ -343,7 +381,7 @@ impl Hands {
     }
 
     /// One of several, each with its share of 1000.
-    fn choose<T: Copy>(&mut self, shares: &[(u64, T)]) -> T {
+    pub(super) fn choose<T: Copy>(&mut self, shares: &[(u64, T)]) -> T {
         let total: u64 = shares.iter().map(|(share, _)| share).sum();
         let mut drawn = self.rng.u64(..total);
         for &(share, item) in shares {
@@ -354,6 +392,11 @@ impl Hands {
         }
         shares[shares.len() - 1].1
     }
+}
+
+/// Castling in Chess960 as king takes rook.
+fn uci(position: &Chess, m: Move) -> String {
+    UciMove::from_move(m, position.castles().mode()).to_string()
 }
 
 /// Time that the game's own clock times leave for a move.

@@ -3,7 +3,8 @@
 //! game → hands → square changes and presses → scanner and chess clock → a family's bytes
 //!
 //! * [`pgn`] reads the games.
-//! * [`hands`] turns moves into men lifted and put down, [`scene`] adds what else happens at a table; both write a [`script`].
+//! * [`hands`] turns moves into men lifted and put down, [`scene`] adds what else happens at a table, and `faults` what goes wrong
+//!   there; all of them write a [`script`].
 //! * [`clock`] is the chess clock on the table.
 //! * [`scan`] is how a board looks at its squares, [`board`] what it tells of them.
 //! * [`player`] plays a script on a board and answers its host.
@@ -13,6 +14,7 @@
 
 pub mod board;
 pub mod clock;
+mod faults;
 pub mod hands;
 pub mod line;
 pub mod pgn;
@@ -25,7 +27,7 @@ use shakmaty::Color;
 
 use board::VirtualBoard;
 use clock::ClockControl;
-use hands::{Hands, Level, LevelError};
+use hands::{Hands, Level};
 use line::Line;
 use pgn::SimGame;
 use player::{Player, TableOptions};
@@ -102,15 +104,10 @@ impl Traced {
 /// # Panics
 ///
 /// If no board of the family [is simulated](is_simulated).
-pub fn trace(
-    game: &SimGame,
-    level: Level,
-    seed: u64,
-    options: &TableOptions,
-) -> Result<Traced, LevelError> {
-    let script = Hands::new(level, seed)?.script(game);
+pub fn trace(game: &SimGame, level: Level, seed: u64, options: &TableOptions) -> Traced {
+    let script = Hands::new(level, seed).script(game);
     let board = VirtualBoard::of(options.family).expect("a family that is simulated");
-    Ok(trace_script(script, board, options))
+    trace_script(script, board, options)
 }
 
 /// Any script from the first report of all squares to a few seconds after its end, at the pace of the wire.

@@ -4,15 +4,20 @@ use shakmaty::{
     Bitboard, Board, Chess, Color, Move, Outcome, Piece, Position, Role, Square, attacks,
 };
 
+use super::faults::{Fault, Situation, Slip};
 use super::hands::Hands;
 use super::pgn::SimGame;
 use super::script::{Act, Incident, IncidentKind, Table};
+use crate::Millis;
 
 /// What to add to a game. Each method adds one thing; what stands before a ply that the game does not have is left out, and endings
 /// come in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
     moments: Vec<(usize, Moment)>,
+    slips: Vec<(usize, Slip)>,
+    /// Before this ply an illegal move is made that stands.
+    stands: Option<usize>,
     endings: Vec<Ending>,
 }
 
@@ -22,6 +27,7 @@ pub(super) enum Moment {
     IllegalPressedThenRestored(Option<Stray>),
     KnockedOver,
     OneKnockedOver(Stray),
+    Fault(Fault),
 }
 
 /// A man that goes where it should not: from, to.
@@ -92,6 +98,41 @@ impl Scene {
         }
     }
 
+    pub(super) fn fault(self, ply: usize, fault: Fault) -> Scene {
+        self.before(ply, Moment::Fault(fault))
+    }
+
+    /// The move of this ply goes wrong.
+    pub(super) fn slip(mut self, ply: usize, slip: Slip) -> Scene {
+        self.slips.push((ply, slip));
+        self
+    }
+
+    /// Before `ply` its side makes an illegal move to which nobody objects.
+    pub(super) fn illegal_stands(mut self, ply: usize) -> Scene {
+        self.stands = Some(ply);
+        self
+    }
+
+    pub(super) fn has_dead_square(&self, ply: usize) -> bool {
+        self.moments_before(ply)
+            .contains(&Moment::Fault(Fault::DeadSquare))
+    }
+
+    pub(super) fn slip_at(&self, ply: usize) -> Option<Slip> {
+        let (_, slip) = self.slips.iter().find(|(at, _)| *at == ply)?;
+        Some(*slip)
+    }
+
+    pub(super) fn stands_at(&self, ply: usize) -> bool {
+        self.stands == Some(ply)
+    }
+
+    /// Whether nothing goes wrong before this ply or in it.
+    pub(super) fn is_quiet(&self, ply: usize) -> bool {
+        self.moments_before(ply).is_empty() && self.slip_at(ply).is_none() && !self.stands_at(ply)
+    }
+
     pub(super) fn moments_before(&self, ply: usize) -> Vec<Moment> {
         self.moments
             .iter()
@@ -121,83 +162,126 @@ impl Hands {
         &mut self,
         table: &mut Table,
         moment: Moment,
-        position: &Chess,
-        earlier: Option<&Chess>,
-        m: Move,
-        ply: usize,
+        s: &Situation,
+    ) -> Option<Incident> {
+        let incident = match moment {
+            Moment::IllegalThenCorrected(stray) => self.corrected(table, stray, s)?,
+            Moment::IllegalPressedThenRestored(stray) => self.restored(table, stray, s)?,
+            Moment::OneKnockedOver(stray) => self.one_knocked_over(table, stray, s)?,
+            Moment::KnockedOver => self.knocked_over(table, s)?,
+            Moment::Fault(fault) => self.fault(table, fault, s)?,
+        };
+        table.wait(self.between(1500, 3500));
+        Some(incident)
+    }
+
+    fn corrected(
+        &mut self,
+        table: &mut Table,
+        stray: Option<Stray>,
+        s: &Situation,
     ) -> Option<Incident> {
         let from_ms = table.now;
-        let (kind, squares) = match moment {
-            Moment::IllegalThenCorrected(stray) => {
-                let (from, square, piece) = match stray {
-                    Some(stray) => self.stray_so(table, stray)?,
-                    None => self.stray(table, position, earlier, m)?,
-                };
-                table.wait(self.between(2000, 4500));
-                self.shift(table, square, from, piece);
-                (IncidentKind::IllegalThenCorrected, vec![from, square])
-            }
-            Moment::IllegalPressedThenRestored(stray) => {
-                let side = position.turn();
-                let (from, square, piece) = match stray {
-                    Some(stray) => self.stray_so(table, stray)?,
-                    None => self.stray(table, position, earlier, m)?,
-                };
-                table.wait(self.between(300, 900));
-                table.act(Act::Press { side });
-                table.wait(self.between(4000, 7000));
-                table.act(Act::ClockStop);
-                table.wait(self.between(2000, 4000));
-                self.shift(table, square, from, piece);
-                table.wait(self.between(2000, 4000));
-                table.act(Act::ClockStart { side });
-                (IncidentKind::IllegalPressedThenRestored, vec![from, square])
-            }
-            Moment::OneKnockedOver((from, square)) => {
-                if !table.is_free(square) {
-                    return None;
-                }
-                let piece = table.lift(from)?;
-                table.wait(self.between(60, 200));
-                table.place(square, piece);
-                table.wait(self.between(5_000, 7_000));
-                self.shift(table, square, from, piece);
-                (IncidentKind::KnockedOver, vec![from, square])
-            }
-            Moment::KnockedOver => {
-                let centre = self.pick(table.board.occupied())?;
-                let mut near: Vec<Square> = table
-                    .board
-                    .occupied()
-                    .into_iter()
-                    .filter(|square| square.distance(centre) <= 2)
-                    .collect();
-                self.shuffle(&mut near);
-                near.truncate(5);
-                let mut fallen: Vec<(Square, Piece)> = Vec::new();
-                for &square in &near {
-                    if let Some(piece) = table.lift(square) {
-                        fallen.push((square, piece));
-                    }
-                    table.wait(self.between(20, 180));
-                }
-                table.wait(self.between(13_000, 17_000));
-                self.shuffle(&mut fallen);
-                for (square, piece) in fallen {
-                    table.place(square, piece);
-                    table.wait(self.between(400, 1100));
-                }
-                (IncidentKind::KnockedOver, near)
-            }
-        };
-        let to_ms = table.now;
-        table.wait(self.between(1500, 3500));
+        let (from, square, piece) = self.astray(table, stray, s)?;
+        table.wait(self.between(2000, 4500));
+        self.shift(table, square, from, piece);
         Some(Incident {
-            kind,
-            ply,
-            from_ms,
-            to_ms,
-            squares,
+            side: Some(s.position.turn()),
+            ..incident(
+                IncidentKind::IllegalThenCorrected,
+                s,
+                (from_ms, table.now),
+                vec![from, square],
+            )
+        })
+    }
+
+    fn restored(
+        &mut self,
+        table: &mut Table,
+        stray: Option<Stray>,
+        s: &Situation,
+    ) -> Option<Incident> {
+        let side = s.position.turn();
+        let from_ms = table.now;
+        let (from, square, piece) = self.astray(table, stray, s)?;
+        table.wait(self.between(300, 900));
+        table.act(Act::Press { side });
+        let due_ms = table.now;
+        table.wait(self.between(4000, 7000));
+        table.act(Act::ClockStop);
+        table.wait(self.between(2000, 4000));
+        self.shift(table, square, from, piece);
+        table.wait(self.between(2000, 4000));
+        table.act(Act::ClockStart { side });
+        Some(Incident {
+            side: Some(side),
+            due_ms: Some(due_ms),
+            ..incident(
+                IncidentKind::IllegalPressedThenRestored,
+                s,
+                (from_ms, table.now),
+                vec![from, square],
+            )
+        })
+    }
+
+    fn one_knocked_over(
+        &mut self,
+        table: &mut Table,
+        (from, square): Stray,
+        s: &Situation,
+    ) -> Option<Incident> {
+        if !table.is_free(square) {
+            return None;
+        }
+        let from_ms = table.now;
+        let piece = table.lift(from)?;
+        table.wait(self.between(60, 200));
+        table.place(square, piece);
+        let due_ms = table.now;
+        table.wait(self.between(5_000, 7_000));
+        self.shift(table, square, from, piece);
+        Some(Incident {
+            due_ms: Some(due_ms),
+            ..incident(
+                IncidentKind::KnockedOver,
+                s,
+                (from_ms, table.now),
+                vec![from, square],
+            )
+        })
+    }
+
+    fn knocked_over(&mut self, table: &mut Table, s: &Situation) -> Option<Incident> {
+        let from_ms = table.now;
+        let centre = self.pick(table.board.occupied())?;
+        let mut near: Vec<Square> = table
+            .board
+            .occupied()
+            .into_iter()
+            .filter(|square| square.distance(centre) <= 2)
+            .collect();
+        self.shuffle(&mut near);
+        near.truncate(5);
+        let mut fallen: Vec<(Square, Piece)> = Vec::new();
+        for &square in &near {
+            if let Some(piece) = table.lift(square) {
+                fallen.push((square, piece));
+            }
+            table.wait(self.between(20, 180));
+        }
+        // One man, or one of each side, can be in a hand.
+        let due_ms = (near.len() > 2).then_some(table.now);
+        table.wait(self.between(13_000, 17_000));
+        self.shuffle(&mut fallen);
+        for (square, piece) in fallen {
+            table.place(square, piece);
+            table.wait(self.between(400, 1100));
+        }
+        Some(Incident {
+            due_ms,
+            ..incident(IncidentKind::KnockedOver, s, (from_ms, table.now), near)
         })
     }
 
@@ -226,9 +310,13 @@ impl Hands {
         Incident {
             kind,
             ply: game.moves.len() + 1,
-            from_ms,
-            to_ms,
+            side: None,
             squares,
+            breach: None,
+            from_ms,
+            due_ms: None,
+            to_ms: Some(to_ms),
+            in_outline: true,
         }
     }
 
@@ -267,12 +355,16 @@ impl Hands {
         }
     }
 
-    /// Puts a man where it was said to go wrong: from, to, and the man.
-    fn stray_so(
+    /// Puts a man where he was said to go wrong, or that of the move that is due where he cannot go: from, to, and the man.
+    fn astray(
         &mut self,
         table: &mut Table,
-        (from, to): Stray,
+        stray: Option<Stray>,
+        s: &Situation,
     ) -> Option<(Square, Square, Piece)> {
+        let Some((from, to)) = stray else {
+            return self.stray(table, s.position, s.earlier, *s.coming.first()?);
+        };
         let piece = table.board.piece_at(from)?;
         if !table.is_free(to) {
             return None;
@@ -391,6 +483,26 @@ impl Hands {
             table.wait(self.hand_ms());
         }
         vec![white, black]
+    }
+}
+
+/// Something that was put right and of which nobody need be told, whoever did it.
+fn incident(
+    kind: IncidentKind,
+    s: &Situation,
+    (from_ms, to_ms): (Millis, Millis),
+    squares: Vec<Square>,
+) -> Incident {
+    Incident {
+        kind,
+        ply: s.ply,
+        side: None,
+        squares,
+        breach: None,
+        from_ms,
+        due_ms: None,
+        to_ms: Some(to_ms),
+        in_outline: true,
     }
 }
 

@@ -1,6 +1,8 @@
 //! What happens at a table, second by second, and what is true of it.
 
-use shakmaty::{Board, Color, Outcome, Piece, Square};
+use std::fmt;
+
+use shakmaty::{Bitboard, Board, Color, Outcome, Piece, Square};
 
 use crate::Millis;
 
@@ -63,6 +65,8 @@ pub struct GameTruth {
     pub from_ms: Millis,
     /// When the last man was let go or the clock stopped for good.
     pub to_ms: Millis,
+    /// What the record should be when all is over: without what was retracted or taken back, and up to the first move that stands
+    /// though it is illegal.
     pub plies: Vec<Played>,
     pub incidents: Vec<Incident>,
     pub result: Outcome,
@@ -75,6 +79,15 @@ impl GameTruth {
             .iter()
             .map(|played| played.uci.as_str())
             .collect()
+    }
+}
+
+impl GameTruth {
+    /// Whether the game went on from a move that no record can hold.
+    pub fn ends_irregularly(&self) -> bool {
+        self.incidents
+            .iter()
+            .any(|incident| incident.kind == IncidentKind::IllegalStands)
     }
 }
 
@@ -139,9 +152,18 @@ pub struct Incident {
     pub kind: IncidentKind,
     /// The ply that was due.
     pub ply: usize,
-    pub from_ms: Millis,
-    pub to_ms: Millis,
+    /// Whose hand it was; `None` where it was nobody's or a third one's.
+    pub side: Option<Color>,
     pub squares: Vec<Square>,
+    /// What was wrong, where a move was.
+    pub breach: Option<Breach>,
+    pub from_ms: Millis,
+    /// From when on somebody should be told of it: the press, or else when the men had come to rest. `None` where nobody need be.
+    pub due_ms: Option<Millis>,
+    /// When all was put right; `None` where it stands to the end.
+    pub to_ms: Option<Millis>,
+    /// Whether it can be seen where men are in the way and where none are: occupied squares, without what stands on them.
+    pub in_outline: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -150,14 +172,125 @@ pub enum IncidentKind {
     IllegalThenCorrected,
     /// The same, but the clock was pressed; the position was restored with stopped clocks.
     IllegalPressedThenRestored,
+    /// The same, but nobody said a word: play goes on from there, and the game's record ends before it.
+    IllegalStands,
+    /// A man of the side that had not the move went where he might have gone with it, and back.
+    OutOfTurn,
+    /// A man was moved by a third hand, and put back.
+    Displaced,
+    /// The move's man was put down on a square beside its own and the clock pressed; then it was pushed over.
+    BesideSquare,
+    /// The king has castled and the clock was pressed; the rook came later.
+    HalfCastled,
+    /// The pawn stood on the last rank at the press; it was exchanged later.
+    PawnLeftOnLastRank,
+    /// The pawn taken in passing was still there at the press; it was taken off later.
+    VictimForgotten,
+    /// The pawn was exchanged for a man of the other colour and the clock pressed; that was put right later.
+    WrongColour,
+    /// The clock was pressed and nothing had been moved; the clock was set right.
+    PressedWithoutMove,
     /// Men fell and were put back.
     KnockedOver,
+    /// A legal move was put on the board and retracted before the press; another was played.
+    Retracted,
+    /// Completed moves were taken back by agreement; the game goes on from before them.
+    TakenBack,
+    /// A square showed nothing for less than a man needs to be moved.
+    Flicker,
+    /// A square showed another man for as short a time.
+    Misread,
+    /// A square showed nothing while a man stood there, for some moves.
+    DeadSquare,
     /// Men were moved about with stopped clocks after the game.
     Analysis,
     /// The kings show the result.
     ResultKings,
     /// The men were set up again.
     SetUp,
+}
+
+impl fmt::Display for IncidentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            IncidentKind::IllegalThenCorrected => "an illegal move, corrected before the press",
+            IncidentKind::IllegalPressedThenRestored => "an illegal move, pressed and restored",
+            IncidentKind::IllegalStands => "an illegal move that stands",
+            IncidentKind::OutOfTurn => "a man moved out of turn and back",
+            IncidentKind::Displaced => "a man displaced and put back",
+            IncidentKind::BesideSquare => "a man put down beside its square",
+            IncidentKind::HalfCastled => "half a castling pressed",
+            IncidentKind::PawnLeftOnLastRank => "a pawn left on the last rank",
+            IncidentKind::VictimForgotten => "a pawn taken in passing left on the board",
+            IncidentKind::WrongColour => "a promotion to a man of the other colour",
+            IncidentKind::PressedWithoutMove => "a press without a move",
+            IncidentKind::KnockedOver => "men knocked over and put back",
+            IncidentKind::Retracted => "a move retracted",
+            IncidentKind::TakenBack => "moves taken back",
+            IncidentKind::Flicker => "a square that flickers",
+            IncidentKind::Misread => "a man misread for a moment",
+            IncidentKind::DeadSquare => "a dead square",
+            IncidentKind::Analysis => "analysis",
+            IncidentKind::ResultKings => "the kings show the result",
+            IncidentKind::SetUp => "the men are set up again",
+        })
+    }
+}
+
+impl IncidentKind {
+    /// Whether something was on the board that no legal play explains, or a press that nothing does.
+    pub fn is_irregular(self) -> bool {
+        match self {
+            IncidentKind::IllegalThenCorrected
+            | IncidentKind::IllegalPressedThenRestored
+            | IncidentKind::IllegalStands
+            | IncidentKind::OutOfTurn
+            | IncidentKind::Displaced
+            | IncidentKind::BesideSquare
+            | IncidentKind::HalfCastled
+            | IncidentKind::PawnLeftOnLastRank
+            | IncidentKind::VictimForgotten
+            | IncidentKind::WrongColour
+            | IncidentKind::PressedWithoutMove
+            | IncidentKind::KnockedOver
+            | IncidentKind::DeadSquare => true,
+            IncidentKind::Retracted
+            | IncidentKind::TakenBack
+            | IncidentKind::Flicker
+            | IncidentKind::Misread
+            | IncidentKind::Analysis
+            | IncidentKind::ResultKings
+            | IncidentKind::SetUp => false,
+        }
+    }
+}
+
+/// What is wrong with a move that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Breach {
+    /// No man of this kind moves so (Articles 3.2 to 3.8).
+    CannotMoveSo,
+    /// Another man is in the way (Article 3.5).
+    PathBlocked,
+    /// The own king is left in check, or put there (Article 3.9).
+    KingInCheck,
+    /// Castling without the right to it, or through check (Article 3.8).
+    Castling,
+    /// A pawn taken in passing when that was not allowed (Article 3.7).
+    EnPassant,
+    /// An own man was taken (Article 3.1).
+    OwnManTaken,
+}
+
+impl Breach {
+    pub const ALL: [Breach; 6] = [
+        Breach::CannotMoveSo,
+        Breach::PathBlocked,
+        Breach::KingInCheck,
+        Breach::Castling,
+        Breach::EnPassant,
+        Breach::OwnManTaken,
+    ];
 }
 
 /// A script while it is written: a table with its men and a time that goes on.
@@ -169,6 +302,8 @@ pub(super) struct Table {
     actions: Vec<Action>,
     /// Squares that show a captured man in passing, until when.
     ghosts: Vec<Ghost>,
+    /// Squares that show nothing, whatever stands there.
+    dead: Bitboard,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -186,6 +321,7 @@ impl Table {
             start,
             actions: Vec::new(),
             ghosts: Vec::new(),
+            dead: Bitboard::EMPTY,
         }
     }
 
@@ -227,7 +363,28 @@ impl Table {
 
     /// Something that happens at another time than now, say a press while a man is still in the hand.
     pub fn act_at(&mut self, at_ms: Millis, kind: Act) {
-        self.actions.push(Action { at_ms, kind });
+        let unseen = matches!(kind, Act::Square { square, .. } if self.dead.contains(square));
+        if !unseen {
+            self.actions.push(Action { at_ms, kind });
+        }
+    }
+
+    /// The square shows nothing from now on.
+    pub fn go_dead(&mut self, square: Square) {
+        self.act(Act::Square {
+            square,
+            piece: None,
+        });
+        self.dead.add(square);
+    }
+
+    /// The square shows again what stands there.
+    pub fn come_alive(&mut self, square: Square) {
+        self.dead.discard(square);
+        self.act(Act::Square {
+            square,
+            piece: self.board.piece_at(square),
+        });
     }
 
     /// Where the next action will be written down.

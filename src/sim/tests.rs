@@ -13,7 +13,7 @@ use super::pgn::{self, SimGame};
 use super::player::{Player, TableOptions};
 use super::scan::Sweep;
 use super::scene::Scene;
-use super::script::{Act, IncidentKind, Manner, Script};
+use super::script::{Act, Breach, Incident, IncidentKind, Manner, Script};
 use super::{trace, trace_script};
 use crate::Millis;
 use crate::trace::{Event, Trace, Writer};
@@ -139,7 +139,7 @@ fn assert_plays(script: &Script, game: &SimGame, name: &str) {
 }
 
 fn script(game: &SimGame, level: Level, seed: u64) -> Script {
-    Hands::new(level, seed).unwrap().script(game)
+    Hands::new(level, seed).script(game)
 }
 
 #[test]
@@ -287,18 +287,21 @@ fn a_seed_plays_the_same_again_and_another_one_differently() {
     let hurried = script(&game, Level::Blitz, 5).actions;
     assert_eq!(hurried, script(&game, Level::Blitz, 5).actions);
     assert_ne!(hurried, script(&game, Level::Blitz, 6).actions);
+    let faulty = script(&game, Level::Faulty, 5);
+    assert_eq!(faulty.actions, script(&game, Level::Faulty, 5).actions);
+    assert_eq!(
+        faulty.games[0].incidents,
+        script(&game, Level::Faulty, 5).games[0].incidents
+    );
+    assert_ne!(faulty.actions, script(&game, Level::Faulty, 6).actions);
 }
 
 #[test]
-fn levels_to_come_are_refused() {
+fn levels_are_written_as_they_are_read() {
     for name in ["clean", "human", "blitz", "faulty"] {
         let level: Level = name.parse().unwrap();
         assert_eq!(level.to_string(), name);
     }
-    assert_eq!(
-        Hands::new(Level::Faulty, 1).unwrap_err().to_string(),
-        "faulty hands cannot be played yet; use clean, human or blitz"
-    );
     assert!("drunk".parse::<Level>().is_err());
 }
 
@@ -382,12 +385,17 @@ fn placement_at(script: &Script, at_ms: u64) -> Board {
 fn presses_alternate_and_each_comes_from_the_side_whose_lever_is_up() {
     for seed in 0..100 {
         let game = random_game(seed);
-        for level in [Level::Human, Level::Blitz] {
+        for level in [Level::Human, Level::Blitz, Level::Faulty] {
             let mut up = game.start.turn();
             for action in script(&game, level, seed).actions {
-                if let Act::Press { side } = action.kind {
-                    assert_eq!(side, up, "{level} seed {seed} at {}", action.at_ms);
-                    up = side.other();
+                match action.kind {
+                    Act::Press { side } => {
+                        assert_eq!(side, up, "{level} seed {seed} at {}", action.at_ms);
+                        up = side.other();
+                    }
+                    // The arbiter sets the lever.
+                    Act::ClockStart { side } => up = side,
+                    _ => {}
                 }
             }
         }
@@ -404,10 +412,7 @@ fn recorded_times_are_kept() {
         increment_ms: 3000,
         otherwise: 1000,
     };
-    let script = Hands::new(Level::Human, 3)
-        .unwrap()
-        .with_pace(pace)
-        .script(game);
+    let script = Hands::new(Level::Human, 3).with_pace(pace).script(game);
     let plies = &script.games[0].plies;
     let used =
         |i: usize| plies[i].pressed_ms.unwrap_or(plies[i].placed_ms) - plies[i - 1].placed_ms;
@@ -459,9 +464,7 @@ fn incidents_leave_the_game_as_it_was() {
             .illegal_pressed_then_restored(8)
             .knocked_over_and_put_back(12)
             .illegal_pressed_then_restored(99);
-        let script = Hands::new(Level::Human, seed)
-            .unwrap()
-            .script_with(&game, &scene);
+        let script = Hands::new(Level::Human, seed).script_with(&game, &scene);
         assert_plays(&script, &game, &format!("seed {seed}"));
         let kinds: Vec<_> = script.games[0]
             .incidents
@@ -485,9 +488,7 @@ fn stray_men_stand_where_no_legal_move_takes_them() {
         let game = random_game(seed);
         let ply = 1 + (seed as usize % game.moves.len());
         let scene = Scene::new().illegal_pressed_then_restored(ply);
-        let script = Hands::new(Level::Human, seed)
-            .unwrap()
-            .script_with(&game, &scene);
+        let script = Hands::new(Level::Human, seed).script_with(&game, &scene);
         assert_plays(&script, &game, &format!("seed {seed}"));
         let Some(incident) = script.games[0].incidents.first() else {
             continue;
@@ -522,17 +523,13 @@ fn the_kings_show_every_result() {
         for (result, sign) in [("1-0", [false, false]), ("0-1", [true, true])] {
             let result: Outcome = result.parse().unwrap();
             let scene = Scene::new().result_kings(result);
-            let script = Hands::new(Level::Human, seed)
-                .unwrap()
-                .script_with(&game, &scene);
+            let script = Hands::new(Level::Human, seed).script_with(&game, &scene);
             let kings = Color::ALL.map(|side| script.last.king_of(side).unwrap());
             assert_eq!(kings.map(dark), sign);
             assert_eq!(placements(&script).last(), Some(&script.last));
         }
         let scene = Scene::new().result_kings("1/2-1/2".parse().unwrap());
-        let script = Hands::new(Level::Human, seed)
-            .unwrap()
-            .script_with(&game, &scene);
+        let script = Hands::new(Level::Human, seed).script_with(&game, &scene);
         let kings = Color::ALL.map(|side| script.last.king_of(side).unwrap());
         assert_ne!(dark(kings[0]), dark(kings[1]));
         let centre = [Square::D4, Square::E4, Square::D5, Square::E5];
@@ -551,9 +548,7 @@ fn analysis_moves_no_king_and_ends_with_the_array_set_up_again() {
     for seed in 0..100 {
         let game = random_game(seed);
         let scene = Scene::new().handshake_and_analysis().reset_to_start();
-        let script = Hands::new(Level::Human, seed)
-            .unwrap()
-            .script_with(&game, &scene);
+        let script = Hands::new(Level::Human, seed).script_with(&game, &scene);
         assert_eq!(&script.last, game.start.board());
         assert_eq!(placements(&script).last(), Some(&script.last));
         let analysis = &script.games[0].incidents[0];
@@ -561,7 +556,7 @@ fn analysis_moves_no_king_and_ends_with_the_array_set_up_again() {
         let during = script
             .actions
             .iter()
-            .filter(|action| (analysis.from_ms..=analysis.to_ms).contains(&action.at_ms));
+            .filter(|action| (analysis.from_ms..=analysis.to_ms.unwrap()).contains(&action.at_ms));
         for action in during {
             match action.kind {
                 Act::Square { piece, .. } => {
@@ -577,7 +572,6 @@ fn analysis_moves_no_king_and_ends_with_the_array_set_up_again() {
 fn several_games_are_played_at_one_table() {
     let games: Vec<SimGame> = (0..6).map(random_game).collect();
     let script = Hands::new(Level::Human, 1)
-        .unwrap()
         .series(&games, |_| Scene::new())
         .unwrap();
     assert_eq!(script.games.len(), games.len());
@@ -604,7 +598,6 @@ fn several_games_are_played_at_one_table() {
     assert_eq!(started, games.len());
     assert!(
         Hands::new(Level::Human, 1)
-            .unwrap()
             .series(&[], |_| Scene::new())
             .is_none()
     );
@@ -742,7 +735,7 @@ fn traces_begin_with_a_dump_and_end_with_the_last_position_either_way_round() {
                     scan_ms,
                     ..with_clock()
                 };
-                let traced = trace(&game, Level::Human, seed, &options).unwrap();
+                let traced = trace(&game, Level::Human, seed, &options);
                 assert!(traced.messages.is_sorted_by_key(|(at_ms, _)| *at_ms));
                 let bytes: Vec<u8> = traced
                     .messages
@@ -829,7 +822,7 @@ fn slow_scans_report_some_men_on_their_new_square_first() {
     let mut doubled = 0;
     for seed in 0..40 {
         let game = random_game(seed);
-        let traced = trace(&game, Level::Clean, seed, &options).unwrap();
+        let traced = trace(&game, Level::Clean, seed, &options);
         let mut squares = picture(game.start.board(), false);
         for message in traced.messages.iter().flat_map(|(_, bytes)| decode(bytes)) {
             if let Message::FieldUpdate { square, piece } = message {
@@ -849,7 +842,7 @@ fn traces_are_written_and_read_alike() {
     for seed in 0..8 {
         let game = random_game(seed);
         for options in [TableOptions::default(), with_clock()] {
-            let traced = trace(&game, Level::Human, seed, &options).unwrap();
+            let traced = trace(&game, Level::Human, seed, &options);
             let written = traced.to_trace();
             let mut writer = Writer::new(Vec::new(), &written.header).unwrap();
             for line in &written.lines {
@@ -924,7 +917,7 @@ fn a_presence_board_tells_where_men_stand_and_that_it_lives() {
                 control: with_clock().control,
                 ..TableOptions::of(Family::Psb1)
             };
-            let traced = trace(&game, Level::Human, seed, &options).unwrap();
+            let traced = trace(&game, Level::Human, seed, &options);
             assert!(traced.control.is_none());
             let lines = presence_lines(&traced);
             assert!(
@@ -986,5 +979,126 @@ fn a_presence_board_is_as_fast_as_its_scans() {
             })
             .unwrap();
         assert!(told.0 <= placed_ms + 50, "{ply:?} {told:?}");
+    }
+}
+
+/// Faulty hands play the same moves, and what they do wrong stands in the truth: with the squares that differ from every legal position,
+/// when it could be told, and when the board was right again.
+#[test]
+fn what_goes_wrong_is_written_into_the_truth() {
+    let mut kinds: HashMap<IncidentKind, usize> = HashMap::new();
+    let mut breaches: HashSet<Breach> = HashSet::new();
+    let mut plies = 0;
+    for seed in 0..300 {
+        let game = random_game(seed);
+        let script = script(&game, Level::Faulty, seed);
+        let truth = &script.games[0];
+        let name = format!("seed {seed}");
+        assert!(script.actions.is_sorted_by_key(|action| action.at_ms));
+        assert_eq!(placements(&script).last(), Some(&script.last), "{name}");
+        let played = truth.uci();
+        assert_eq!(played, game.uci()[..played.len()], "{name}");
+        if truth.ends_irregularly() {
+            assert_eq!(truth.result, Outcome::Unknown);
+        } else {
+            assert_eq!(truth.plies.len(), game.moves.len(), "{name}");
+            assert_eq!(&script.last, game.last_position().board(), "{name}");
+        }
+        plies += truth.plies.len();
+        for incident in &truth.incidents {
+            let name = format!("{name}: {incident:?}");
+            *kinds.entry(incident.kind).or_default() += 1;
+            breaches.extend(incident.breach);
+            assert!(
+                incident.due_ms.is_none_or(|due| due >= incident.from_ms),
+                "{name}"
+            );
+            assert!(
+                incident.to_ms.is_none_or(|to| to > incident.from_ms),
+                "{name}"
+            );
+            assert_eq!(
+                incident.to_ms.is_none(),
+                incident.kind == IncidentKind::IllegalStands,
+                "{name}"
+            );
+            let mut position = game.start.clone();
+            for &m in &game.moves[..incident.ply - 1] {
+                position.play_unchecked(m);
+            }
+            assert_irregular(&script, &position, incident, &name);
+        }
+    }
+    for kind in [
+        IncidentKind::IllegalThenCorrected,
+        IncidentKind::IllegalPressedThenRestored,
+        IncidentKind::IllegalStands,
+        IncidentKind::OutOfTurn,
+        IncidentKind::Displaced,
+        IncidentKind::BesideSquare,
+        IncidentKind::HalfCastled,
+        IncidentKind::PawnLeftOnLastRank,
+        IncidentKind::VictimForgotten,
+        IncidentKind::WrongColour,
+        IncidentKind::PressedWithoutMove,
+        IncidentKind::KnockedOver,
+        IncidentKind::Retracted,
+        IncidentKind::TakenBack,
+        IncidentKind::Flicker,
+        IncidentKind::Misread,
+        IncidentKind::DeadSquare,
+    ] {
+        assert!(kinds.contains_key(&kind), "{kind}: {kinds:?}");
+    }
+    // Castling is seldom to be had illegally while king and rook are at home.
+    let missing: Vec<Breach> = Breach::ALL
+        .into_iter()
+        .filter(|breach| *breach != Breach::Castling && !breaches.contains(breach))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} never happened");
+    let all: usize = kinds.values().sum();
+    assert!(
+        (15..60).contains(&(plies / all)),
+        "{all} in {plies} plies: {kinds:?}"
+    );
+}
+
+/// What stands there when somebody should be told is no position of the game's, nor one legal move from it; when it has been put right,
+/// it is.
+fn assert_irregular(script: &Script, position: &Chess, incident: &Incident, name: &str) {
+    let legal: Vec<Board> = position
+        .legal_moves()
+        .into_iter()
+        .map(|m| {
+            let mut next = position.clone();
+            next.play_unchecked(m);
+            next.board().clone()
+        })
+        .chain([position.board().clone()])
+        .collect();
+    if let Some(due_ms) = incident.due_ms
+        && !matches!(
+            incident.kind,
+            IncidentKind::PressedWithoutMove | IncidentKind::DeadSquare
+        )
+    {
+        let stands = placement_at(script, due_ms);
+        assert!(!legal.contains(&stands), "{name}: {stands}");
+        let outline = legal
+            .iter()
+            .any(|legal| legal.occupied() == stands.occupied());
+        assert!(!(incident.in_outline && outline), "{name}: {stands}");
+        let differing = Square::ALL
+            .into_iter()
+            .filter(|&square| stands.piece_at(square) != position.board().piece_at(square));
+        for square in differing {
+            assert!(incident.squares.contains(&square), "{name}: {square}");
+        }
+    }
+    if let Some(to_ms) = incident.to_ms
+        && incident.kind != IncidentKind::DeadSquare
+    {
+        let stands = placement_at(script, to_ms);
+        assert!(legal.contains(&stands), "{name}: {stands} afterwards");
     }
 }

@@ -59,6 +59,7 @@ impl Default for Conditions {
 /// What was played, and what was told of it. All times are the session's.
 #[derive(Debug)]
 pub struct Live {
+    pub family: Family,
     pub truth: GameTruth,
     /// When the truth's time 0 was.
     pub began_ms: Millis,
@@ -174,9 +175,7 @@ impl Told {
 
 /// Plays a game by the hands of this seed.
 pub fn play(game: &SimGame, conditions: &Conditions, seed: u64) -> Live {
-    let script = Hands::new(conditions.level, seed)
-        .expect("hands that can play")
-        .script(game);
+    let script = Hands::new(conditions.level, seed).script(game);
     play_script(game, script, conditions, seed)
 }
 
@@ -186,6 +185,7 @@ pub fn play_script(game: &SimGame, script: Script, conditions: &Conditions, seed
     let mut table = Table::new(game, script, conditions, seed);
     table.run();
     Live {
+        family: conditions.family,
         truth,
         began_ms: table.player.began_ms().unwrap_or(0),
         told: table.told,

@@ -3,7 +3,9 @@
 use crate::live::{Alert, Live, Ply, Told};
 use jadoube::Millis;
 use jadoube::publish::AlertKind;
-use jadoube::sim::script::GameTruth;
+use jadoube::sim::script::{GameTruth, Incident, IncidentKind};
+use jadoube::wire::Family;
+use shakmaty::Square;
 use std::collections::BTreeMap;
 
 /// How well a game was read.
@@ -13,12 +15,18 @@ pub struct Verdict {
     pub plies: usize,
     /// Plies that stand in the record as they were played, from the first one on.
     pub unbroken: usize,
-    /// The record is what was played, no more and no less.
+    /// The record is what was played, no more and no less; where an illegal move stands, up to that.
     pub exact: bool,
+    /// Whether an illegal move stands, so that there is no right record of the whole.
+    pub ends_irregularly: bool,
     /// A ply is wrong, and neither doubt nor alert says so.
     pub silent: bool,
     /// Plies in doubt.
     pub doubts: usize,
+    /// What somebody should have been told of, and the board could show.
+    pub irregularities: usize,
+    /// Irregularities of which nobody was told in time, in words.
+    pub missed: Vec<String>,
     /// Alerts at `warn` and louder for which there is no cause, in words.
     pub false_alarms: Vec<String>,
     pub corrections: usize,
@@ -37,19 +45,47 @@ impl Verdict {
         } = live;
         let played = truth.uci();
         let unbroken = unbroken(&told.record, &played);
-        let exact = unbroken == played.len() && unbroken == told.record.len();
+        let ends_irregularly = truth.ends_irregularly();
+        let exact = unbroken == played.len() && (ends_irregularly || unbroken == told.record.len());
+        let due: Vec<&Incident> = truth
+            .incidents
+            .iter()
+            .filter(|incident| incident.due_ms.is_some())
+            .filter(|incident| incident.in_outline || live.family == Family::Dgt)
+            .collect();
+        let missed = due
+            .iter()
+            .filter(|incident| {
+                !told
+                    .alerts
+                    .iter()
+                    .any(|alert| is_in_time(alert, incident, *began_ms))
+            })
+            .map(|incident| incident_in_words(incident))
+            .collect();
         let false_alarms: Vec<String> = told
             .alerts
             .iter()
-            .filter(|alert| alert.loud_ms.is_some())
+            .filter(|alert| !FROM_HANDS.contains(&alert.kind))
+            .filter(|alert| {
+                alert.loud_ms.is_some_and(|loud_ms| {
+                    !truth
+                        .incidents
+                        .iter()
+                        .any(|incident| explains(incident, alert, loud_ms, *began_ms))
+                })
+            })
             .map(|alert| in_words(alert, *began_ms))
             .collect();
         Verdict {
             plies: played.len(),
             unbroken,
             exact,
+            ends_irregularly,
             silent: !exact && !is_told_of(live, unbroken),
             doubts: told.record.iter().filter(|ply| ply.doubt.is_some()).count(),
+            irregularities: due.len(),
+            missed,
             corrections: told.corrections,
             delays: delays(truth, *began_ms, &told.first),
             why: why(truth, told, unbroken, *began_ms),
@@ -58,17 +94,24 @@ impl Verdict {
     }
 
     pub fn is_clean(&self) -> bool {
-        self.exact && self.false_alarms.is_empty()
+        self.exact && self.false_alarms.is_empty() && self.missed.is_empty()
     }
 
     /// Where it went wrong, in one line.
     pub fn why(&self) -> String {
-        format!(
-            "{}{}; alarms {:?}",
-            if self.silent { "SILENT " } else { "" },
-            self.why,
-            self.false_alarms
-        )
+        let mut text = String::new();
+        if self.silent {
+            text += "SILENT ";
+        }
+        if !self.exact {
+            text += &self.why;
+        }
+        for (name, all) in [("false", &self.false_alarms), ("missed", &self.missed)] {
+            if !all.is_empty() {
+                text += &format!("; {name}: {}", all.join(", "));
+            }
+        }
+        text
     }
 }
 
@@ -106,6 +149,50 @@ fn is_told_of(live: &Live, at: usize) -> bool {
                 alert.raised_ms <= ms + NEAR_MS && open_until.saturating_add(NEAR_MS) >= ms
             })
     })
+}
+
+/// Whether the alert tells of the incident, and soon enough.
+fn is_in_time(alert: &Alert, incident: &Incident, began_ms: Millis) -> bool {
+    let due_ms = incident.due_ms.unwrap_or(incident.from_ms);
+    let times = began_ms + incident.from_ms..=began_ms + due_ms + IN_TIME_MS;
+    times.contains(&alert.raised_ms) && is_where(alert, incident)
+}
+
+/// Whether the incident is a cause for this alert to be loud now.
+fn explains(incident: &Incident, alert: &Alert, loud_ms: Millis, began_ms: Millis) -> bool {
+    let until = incident
+        .to_ms
+        .map_or(Millis::MAX, |to_ms| began_ms + to_ms + IN_TIME_MS);
+    let anything = incident.kind == IncidentKind::IllegalStands;
+    incident.kind.is_irregular()
+        && (began_ms + incident.from_ms..=until).contains(&loud_ms)
+        && (anything || is_where(alert, incident))
+}
+
+fn is_where(alert: &Alert, incident: &Incident) -> bool {
+    if incident.kind == IncidentKind::PressedWithoutMove {
+        return alert.kind == AlertKind::PressWithoutMove;
+    }
+    incident
+        .squares
+        .iter()
+        .any(|square| alert.squares.contains(&square.to_string()))
+}
+
+fn incident_in_words(incident: &Incident) -> String {
+    let squares: Vec<String> = incident.squares.iter().map(Square::to_string).collect();
+    let ms = incident.due_ms.unwrap_or(incident.from_ms);
+    format!(
+        "{}{} ({}) before ply {} at {:.1} s",
+        incident.kind,
+        incident
+            .breach
+            .map(|breach| format!(" {breach:?}"))
+            .unwrap_or_default(),
+        squares.join(" "),
+        incident.ply,
+        ms as f64 / 1000.0
+    )
 }
 
 fn is_about_the_board(kind: AlertKind) -> bool {
@@ -170,3 +257,9 @@ fn why(truth: &GameTruth, told: &Told, at: usize, began_ms: Millis) -> String {
 
 /// An alert speaks of what happened within so long before or after it.
 const NEAR_MS: Millis = 10_000;
+
+/// Whoever is to be told of something is told within this time.
+const IN_TIME_MS: Millis = 5_000;
+
+/// Alerts about what hands do to men, which may well be true of human ones.
+const FROM_HANDS: &[AlertKind] = &[AlertKind::TouchViolation, AlertKind::ReleaseViolation];

@@ -10,7 +10,7 @@ use crate::sim::script::{Manner, Table};
 
 impl Hands {
     /// Carries out one move; gives the time of the first touch.
-    pub(super) fn play(
+    pub(in crate::sim) fn play(
         &mut self,
         table: &mut Table,
         position: &Chess,

@@ -15,6 +15,20 @@ pub(super) struct Presses {
     last: ByColor<Millis>,
 }
 
+/// How a player presses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    /// After the move, whatever it was.
+    Surely,
+    /// As players do.
+    Usual {
+        /// Nothing hinders him from forgetting it until the reply.
+        may_forget: bool,
+        /// After the last move it does not matter.
+        is_last: bool,
+    },
+}
+
 impl Presses {
     /// When the hand of this side is back from the clock.
     pub(super) fn hand_is_back(&self, side: Color) -> Millis {
@@ -40,9 +54,16 @@ impl Hands {
         presses: &mut Presses,
         plies: &mut [Played],
         mut played: Played,
-        (may_forget, is_last): (bool, bool),
+        care: Care,
     ) -> Played {
         let side = played.side;
+        let (usual, may_forget, is_last) = match care {
+            Care::Surely => (false, false, false),
+            Care::Usual {
+                may_forget,
+                is_last,
+            } => (true, may_forget, is_last),
+        };
         if let Some(earlier) = presses.forgotten.take() {
             // The lever is still on the opponent's side: he presses now, and only then can the answer be completed.
             let (low, high) = self.unless_hurried((200, 800), (10, 80));
@@ -52,7 +73,7 @@ impl Hands {
             played.manners.push(Manner::PressForgotten);
             presses.forgotten = Some(plies.len());
             return played;
-        } else if self.human() && self.chance(EARLY_PRESSES) {
+        } else if usual && self.human() && self.chance(EARLY_PRESSES) {
             played.manners.push(Manner::PressedEarly);
             let at_ms = self
                 .early_press(played.touched_ms, played.placed_ms)
