@@ -689,8 +689,8 @@ const FROM_HANDS: &[publish::AlertKind] = &[
     publish::AlertKind::ReleaseViolation,
 ];
 
-/// A board dump with its header (protocol sheet 3.1 and 3.3).
-const LONGEST_FRAME: usize = 67;
+/// What a header can announce at most, itself included (protocol sheet 3.1): trademark and log have no length of their own.
+const LONGEST_FRAME: usize = 0x3fff;
 
 fn seeds(count: u64) -> u64 {
     count * number("JADOUBE_SEEDS").unwrap_or(1) as u64
