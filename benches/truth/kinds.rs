@@ -66,6 +66,14 @@ const PLAIN: Conditions = Conditions {
     rotated: false,
 };
 
+/// A board that sees only where men stand; its presses come as commands.
+const PRESENCE: Conditions = Conditions {
+    family: Family::Psb1,
+    scan_ms: 20,
+    sweep: Sweep::Whole,
+    ..PLAIN
+};
+
 const BLITZ: Conditions = Conditions {
     level: Level::Blitz,
     control: Some("300"),
@@ -122,6 +130,44 @@ pub const KINDS: &[Kind] = &[
         conditions: Conditions {
             level: Level::Faulty,
             ..PLAIN
+        },
+    },
+    Kind {
+        name: "presence-clean",
+        conditions: Conditions {
+            level: Level::Clean,
+            ..PRESENCE
+        },
+    },
+    Kind {
+        name: "presence-human-40ms",
+        conditions: Conditions {
+            scan_ms: 40,
+            ..PRESENCE
+        },
+    },
+    Kind {
+        name: "presence-human-250ms",
+        conditions: Conditions {
+            scan_ms: 250,
+            sweep: Sweep::Rolling,
+            ..PRESENCE
+        },
+    },
+    Kind {
+        name: "presence-blitz",
+        conditions: Conditions {
+            level: Level::Blitz,
+            scan_ms: 40,
+            unsent: 10,
+            ..PRESENCE
+        },
+    },
+    Kind {
+        name: "presence-faulty",
+        conditions: Conditions {
+            level: Level::Faulty,
+            ..PRESENCE
         },
     },
     Kind {

@@ -2,7 +2,7 @@
 //! carries, read live by a session that asks the board back; and the recordings of real games.
 //!
 //! `cargo bench --bench truth` prints the table; `cargo bench --bench truth -- KIND` its rows of that name, and `-- KIND NUMBER` writes
-//! that game's trace to stdout. `JADOUBE_GAMES=N` plays N games of each kind instead of the usual number, `JADOUBE_SHOW=1` tells of each
+//! that game's trace to stdout; `-- outline 1` does so with the occupied squares of the recording 1. `JADOUBE_GAMES=N` plays N games of each kind instead of the usual number, `JADOUBE_SHOW=1` tells of each
 //! game that is not read rightly.
 
 #[allow(dead_code)]
@@ -12,6 +12,8 @@ mod kinds;
 #[allow(dead_code)]
 #[path = "../../tests/support/live.rs"]
 mod live;
+#[path = "../../tests/support/outline.rs"]
+mod outline;
 mod recorded;
 mod table;
 #[allow(dead_code)]
@@ -26,6 +28,15 @@ fn main() {
         .skip(1)
         .filter(|word| !word.starts_with("--"))
         .collect();
+    if let [word, name] = words.as_slice()
+        && word == "outline"
+    {
+        match recorded::outline_of(name) {
+            Some(trace) => print!("{trace}"),
+            None => eprintln!("no recording {name}"),
+        }
+        return;
+    }
     if let [kind, number] = words.as_slice()
         && let Ok(number) = number.parse()
     {
@@ -56,7 +67,7 @@ fn main() {
         println!("{}", row.line(kind.name));
     }
     if words.is_empty() {
-        recorded::print();
+        recorded::print(show);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::verdict::Verdict;
 use jadoube::Millis;
 
 /// What the columns are.
-pub const HEAD: &str = "kind               games exact         plies  silent  doubts  false alarms  irregularities  \
+pub const HEAD: &str = "kind                  games exact         plies  silent  doubts  false alarms  irregularities  \
     to the illegal  corrections  median      99 %";
 
 /// All games of a kind.
@@ -48,7 +48,7 @@ impl Row {
     pub fn line(&mut self, name: &str) -> String {
         self.delays.sort_unstable();
         format!(
-            "{name:<18} {:>11} {:>13} {:>7} {:>7} {:>13} {:>15} {:>15} {:>12.2} {:>7} {:>9}",
+            "{name:<21} {:>11} {:>13} {:>7} {:>7} {:>13} {:>15} {:>15} {:>12.2} {:>7} {:>9}",
             of(self.exact, self.games),
             of(self.unbroken, self.plies),
             self.silent,

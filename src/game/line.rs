@@ -64,6 +64,8 @@ pub struct Ply {
     pub clk_ms: Option<u64>,
     pub emt_ms: Option<u64>,
     pub doubt: Option<Doubt>,
+    /// The doubt is what else the board may have shown, and goes when that is settled.
+    pub may_read_otherwise: bool,
     pub alternatives: Vec<String>,
 }
 
@@ -79,6 +81,7 @@ impl Ply {
             clk_ms: None,
             emt_ms: None,
             doubt: None,
+            may_read_otherwise: false,
             alternatives: Vec::new(),
         }
     }

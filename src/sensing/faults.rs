@@ -381,8 +381,8 @@ impl Sensing {
         }
         if let Some(seen) = seen {
             let keep = self.view(cx).len();
-            self.flush();
-            self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
+            self.flush(cx);
+            self.tell_moves(keep, vec![seen], keep, CorrectionReason::MovedOn, cx);
         }
         if self.is_gone_on_astray(&fault, cx) {
             return;

@@ -42,12 +42,8 @@ impl Sensing {
             .skip(keep.saturating_sub(1));
         if before.any(|ply| ply.pressed) {
             self.tentative = None;
-            self.observations.push_back(Observation::Moved(Change {
-                keep,
-                moves: Vec::new(),
-                why: CorrectionReason::TakenBack,
-                alternatives: Vec::new(),
-            }));
+            let why = CorrectionReason::TakenBack;
+            self.tell_change(keep, Vec::new(), keep, why, Vec::new(), cx);
         }
     }
 }

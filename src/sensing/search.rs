@@ -45,15 +45,19 @@ impl Sensing {
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
-        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
-            self.arrived_by(moves, now, cx);
-            return;
-        }
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
             0
         } else {
             MISSED
         };
+        if self.read_last_anew(now, cx) {
+            return;
+        }
+        let view = self.view(cx);
+        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
+            self.arrived_by(moves, now, cx);
+            return;
+        }
         for depth in 2..=deepest {
             if self.read_several(depth, now, cx) {
                 return;
@@ -100,7 +104,7 @@ impl Sensing {
             return false;
         }
         let tip = tip.clone();
-        self.jumped(&tip, n, onward, now);
+        self.jumped(&tip, n, onward, now, cx);
         true
     }
 
@@ -189,12 +193,8 @@ impl Sensing {
             moves.push(Seen::new(&from, later.mv, later.seen_at));
         }
         self.tentative = None;
-        self.observations.push_back(Observation::Moved(Change {
-            keep: index,
-            moves,
-            why: CorrectionReason::Reread,
-            alternatives: Vec::new(),
-        }));
+        let why = CorrectionReason::Reread;
+        self.tell_change(index, moves, cx.line.len(), why, Vec::new(), cx);
         self.look_due = true;
         true
     }
@@ -205,8 +205,8 @@ impl Sensing {
         let tip = view.tip();
         let keep = view.len();
         if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
-            self.flush();
-            self.tell_moves(keep, moves, CorrectionReason::MovedOn);
+            self.flush(cx);
+            self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
             let known = self
                 .faults
                 .iter()
@@ -294,7 +294,7 @@ impl Sensing {
             return false;
         }
         let healed = (n.saturating_sub(1)..=n + MISSED).find_map(|plies| self.healed(plies, &view));
-        self.read_anew(healed, now)
+        self.read_anew(healed, now, cx)
     }
 
     /// The same where one more ply would explain the board: it was no ply if fewer explain it too.
@@ -302,14 +302,14 @@ impl Sensing {
         let view = self.view(cx);
         let n = view.len();
         let healed = (n.saturating_sub(1)..=n).find_map(|plies| self.healed(plies, &view));
-        self.read_anew(healed, now)
+        self.read_anew(healed, now, cx)
     }
 
-    fn read_anew(&mut self, healed: Option<Healed>, now: Millis) -> bool {
+    fn read_anew(&mut self, healed: Option<Healed>, now: Millis, cx: &Context<'_>) -> bool {
         let Some((keep, from, lines)) = healed else {
             return false;
         };
-        self.jumped(&from, keep, lines, now);
+        self.jumped(&from, keep, lines, now, cx);
         // The record has to be brought up to date before it can be seen that nothing is wrong any more.
         self.look_due = true;
         true
@@ -443,9 +443,11 @@ impl Sensing {
         self.tentative = Some(Tentative {
             keep,
             moves,
+            stem: keep,
             since: self.last_change,
             hold: self.timing.takeback,
             shown: true,
+            supposed: false,
             why: CorrectionReason::TakenBack,
         });
     }
@@ -493,28 +495,44 @@ impl Sensing {
     }
 
     /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.
-    pub(super) fn jumped(&mut self, tip: &Position, keep: usize, lines: Lines, now: Millis) {
+    pub(super) fn jumped(
+        &mut self,
+        tip: &Position,
+        keep: usize,
+        lines: Lines,
+        now: Millis,
+        cx: &Context<'_>,
+    ) {
         let found = lines.found;
         let told: Vec<&Vec<Move>> = found
             .iter()
             .filter(|line| self.order(tip, line) == Order::Told)
             .collect();
-        let line = (*told.first().unwrap_or(&&found[0])).clone();
         let certain = lines.complete && (told.len() == 1 || found.len() == 1);
+        let line = match told.first() {
+            Some(line) if !self.is_poor() => (*line).clone(),
+            _ => {
+                let record = self.view(cx);
+                let last = keep.checked_sub(1).and_then(|index| record.mv(index));
+                let weighed = self.weighed(tip, found.clone(), last, record.seen_at(keep));
+                weighed
+                    .first()
+                    .map_or_else(|| found[0].clone(), |line| line.moves.clone())
+            }
+        };
         let moves = self.seen(tip, &line, now);
         if let Some(mut tentative) = self.tentative.take()
             && let Some(kept) = keep.checked_sub(tentative.keep)
         {
             tentative.moves.truncate(kept);
-            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+            self.tell_tentative(tentative, cx);
         }
-        let alternatives = if certain { Vec::new() } else { found };
-        self.observations.push_back(Observation::Moved(Change {
-            keep,
-            moves,
-            why: CorrectionReason::Reread,
-            alternatives,
-        }));
+        let rivals = if certain || self.is_poor() {
+            Vec::new()
+        } else {
+            found
+        };
+        self.tell_change(keep, moves, keep, CorrectionReason::Reread, rivals, cx);
     }
 
     /// What the squares that the men of this line left and came to say of its order.
@@ -550,7 +568,11 @@ impl Sensing {
 
     /// A man that stood astray, or moved before its turn, made its move at any time since.
     fn journey(&self, from: Square, to: Square) -> Journey {
-        let mut journey = self.trail.journey(from, to);
+        let mut journey = if self.is_poor() {
+            self.trail.departure(from, to)
+        } else {
+            self.trail.journey(from, to)
+        };
         let deed = self.faults.iter().find(|fault| {
             fault.squares.contains(from)
                 && matches!(fault.kind, FaultKind::IllegalMove | FaultKind::OutOfTurn)
@@ -566,7 +588,8 @@ impl Sensing {
         let mut position = from.clone();
         line.iter()
             .map(|m| {
-                let seen = Seen::new(&position, *m, now);
+                let at = self.shown_at(&position, *m, 0, now);
+                let seen = Seen::new(&position, *m, at);
                 position = seen.after.clone();
                 seen
             })

@@ -88,6 +88,14 @@ impl Trail {
         self.squares[square.to_usize()].at
     }
 
+    /// The squares that changed after this time, be it that they changed back.
+    pub(super) fn changed_since(&self, since: Millis) -> Bitboard {
+        Square::ALL
+            .into_iter()
+            .filter(|square| self.at(*square) > since)
+            .collect()
+    }
+
     /// The look in which it did.
     pub(super) fn look(&self, square: Square) -> u64 {
         self.squares[square.to_usize()].look
@@ -117,6 +125,22 @@ impl Trail {
             },
             ended: arrived.map(|came| came.at).or(departed),
             departed,
+            arrived: arrived.map(|came| (came.look, came.at)),
+        }
+    }
+
+    /// The same where nobody can tell who stands on a square: a man came there if it was filled after he had left.
+    pub(super) fn departure(&self, from: Square, to: Square) -> Journey {
+        let (left, came) = (self.squares[from.to_usize()], self.squares[to.to_usize()]);
+        if !left.is_vacant || self.unordered.contains(from) {
+            return Journey::default();
+        }
+        let arrived =
+            (!came.is_vacant && !self.unordered.contains(to) && came.at >= left.at).then_some(came);
+        Journey {
+            begun: Some(left.at),
+            ended: arrived.map(|came| came.at).or(Some(left.at)),
+            departed: Some(left.at),
             arrived: arrived.map(|came| (came.look, came.at)),
         }
     }

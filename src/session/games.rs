@@ -107,24 +107,37 @@ impl Table {
         let Some(game) = &mut self.game else { return };
         let orders = game.take(now, change, attached);
         self.tell_game();
-        if let Some(doubt) = orders {
-            let notice = Notice::new(
-                AlertKind::Ambiguous,
-                Audience::Operator,
-                Severity::Warn,
-                format!(
+        match orders {
+            Some(doubt) if doubt.orders == 0 => {
+                self.close_alert(Source::Doubt, CloseReason::Restored);
+            }
+            Some(doubt) if doubt.plies > 2 => {
+                let says = format!(
                     "{} plies were not seen singly; {} orders fit. Compare the score sheets.",
                     doubt.plies, doubt.orders
-                ),
-            );
-            self.raise(Source::Doubt, notice);
-        } else if !self.line().has_open_order() {
+                );
+                self.tell_doubt(Severity::Warn, says);
+            }
+            // The next moves will tell.
+            Some(doubt) if !self.is_open(Source::Doubt) => {
+                let says = format!("the last move may be one of {}.", doubt.orders);
+                self.tell_doubt(Severity::Info, says);
+            }
+            Some(_) => {}
             // What nobody had seen singly was taken back, or has been read anew.
-            self.close_alert(Source::Doubt, CloseReason::Superseded);
+            None if !self.line().has_open_order() => {
+                self.close_alert(Source::Doubt, CloseReason::Superseded);
+            }
+            None => {}
         }
         if let Some(verdict) = self.game.as_ref().and_then(Game::ended_by_the_board) {
             self.end_game(verdict);
         }
+    }
+
+    fn tell_doubt(&mut self, severity: Severity, says: String) {
+        let notice = Notice::new(AlertKind::Ambiguous, Audience::Operator, severity, says);
+        self.raise(Source::Doubt, notice);
     }
 
     /// The game is over: it is told as it stands, and what was open about it is closed.

@@ -1,13 +1,29 @@
 //! Games for the hands to play, and recordings of real ones.
 
 use jadoube::sim::pgn::{self, SimGame};
-use shakmaty::{Chess, Move, Position};
+use shakmaty::fen::Fen;
+use shakmaty::{Board, CastlingMode, Chess, Move, Position};
 use std::path::PathBuf;
 
 /// Random legal moves, with the rare ones not so rare: castling, promotion and en passant are taken as often as not.
 pub fn random_game(seed: u64, plies: usize) -> SimGame {
+    random_game_from(Chess::default(), seed, plies)
+}
+
+/// The same from one of the arrays of Chess960.
+pub fn random_chess960(seed: u64, plies: usize) -> SimGame {
+    let number = fastrand::Rng::with_seed(seed).u32(..960);
+    let placement = Board::chess960(number).to_string();
+    let start = format!("{placement} w KQkq - 0 1")
+        .parse::<Fen>()
+        .ok()
+        .and_then(|fen| fen.into_position(CastlingMode::Chess960).ok())
+        .expect("an array of Chess960");
+    random_game_from(start, seed, plies)
+}
+
+fn random_game_from(start: Chess, seed: u64, plies: usize) -> SimGame {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let start = Chess::default();
     let mut position = start.clone();
     let mut moves: Vec<Move> = Vec::with_capacity(plies);
     while moves.len() < plies {
@@ -29,7 +45,7 @@ pub fn random_game(seed: u64, plies: usize) -> SimGame {
         moves.push(m);
         position.play_unchecked(m);
     }
-    SimGame::new(start, false, moves)
+    SimGame::new(start.clone(), start.castles().mode().is_chess960(), moves)
 }
 
 /// A folder of the corpus beside the project, or where `JADOUBE_CORPUS` says; it need not be there.
