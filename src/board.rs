@@ -6,7 +6,7 @@ use crate::laws::result::GameResult;
 use crate::text::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
+use shakmaty::{Bitboard, Board, ByColor, Color, Piece, Role, Square};
 use std::fmt;
 
 pub mod dgt;
@@ -110,6 +110,28 @@ words! {
     }
 }
 
+/// How much a board can tell of a man.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sense {
+    /// That something stands there.
+    Presence,
+    /// And whose it is.
+    Side,
+    /// And what it is.
+    Piece,
+}
+
+impl Sense {
+    /// How a board with this sense shows a man.
+    pub fn shows(self, man: Piece) -> Contents {
+        match self {
+            Sense::Presence => Contents::Occupied,
+            Sense::Side => Contents::Side(man.color),
+            Sense::Piece => Contents::Piece(man),
+        }
+    }
+}
+
 /// All 64 squares as last read. A square that was never read agrees with everything.
 ///
 /// Kept twice over as sets of squares, because the comparison with a position is the most frequent question of all.
@@ -120,6 +142,10 @@ pub struct Picture {
     men: Board,
     /// The squares whose contents are known exactly.
     exact: Bitboard,
+    /// The squares where something stands of which no more is known.
+    occupied: Bitboard,
+    /// The squares where a man stands of which only the side is known.
+    sides: ByColor<Bitboard>,
 }
 
 impl Default for Picture {
@@ -128,6 +154,8 @@ impl Default for Picture {
             squares: [None; 64],
             men: Board::empty(),
             exact: Bitboard::EMPTY,
+            occupied: Bitboard::EMPTY,
+            sides: ByColor::default(),
         }
     }
 }
@@ -135,16 +163,22 @@ impl Default for Picture {
 /// What a board shows that names every man.
 impl From<&Board> for Picture {
     fn from(board: &Board) -> Picture {
-        let mut picture = Picture::default();
-        for square in Square::ALL {
-            let man = board.piece_at(square);
-            picture.set(square, man.map_or(Contents::Empty, Contents::Piece));
-        }
-        picture
+        Picture::of(board, Sense::Piece)
     }
 }
 
 impl Picture {
+    /// What a board with this sense shows.
+    pub fn of(board: &Board, sense: Sense) -> Picture {
+        let mut picture = Picture::default();
+        for square in Square::ALL {
+            let man = board.piece_at(square);
+            let contents = man.map_or(Contents::Empty, |man| sense.shows(man));
+            picture.set(square, contents);
+        }
+        picture
+    }
+
     pub fn at(&self, square: Square) -> Option<Contents> {
         self.squares[square.to_usize()]
     }
@@ -174,6 +208,13 @@ impl Picture {
             square,
             !matches!(contents, Contents::Occupied | Contents::Side(_)),
         );
+        self.occupied
+            .set(square, matches!(contents, Contents::Occupied));
+        for color in Color::ALL {
+            self.sides
+                .get_mut(color)
+                .set(square, contents == Contents::Side(color));
+        }
         Some(before)
     }
 
@@ -185,6 +226,17 @@ impl Picture {
     /// Whether every square shows exactly what stands on it.
     pub fn is_exact(&self) -> bool {
         self.exact == Bitboard::FULL
+    }
+
+    /// How much this board can tell of a man, by the poorest of what it shows.
+    pub fn sense(&self) -> Sense {
+        if self.occupied.any() {
+            Sense::Presence
+        } else if self.sides.iter().any(|side| side.any()) {
+            Sense::Side
+        } else {
+            Sense::Piece
+        }
     }
 
     /// Whether it shows for no man what he is, nor whose.
@@ -213,15 +265,11 @@ impl Picture {
             }
         }
         let vacant = !self.men.occupied() & !board.occupied();
-        let mut differing = self.exact & !(same_men | vacant);
-        for square in !self.exact {
-            if let Some(contents) = self.at(square)
-                && !contents.agrees(board.piece_at(square))
-            {
-                differing.add(square);
-            }
-        }
-        differing
+        let other_side = |color| *self.sides.get(color) & !board.by_color(color);
+        (self.exact & !(same_men | vacant))
+            | (self.occupied & !board.occupied())
+            | other_side(Color::White)
+            | other_side(Color::Black)
     }
 
     pub fn agrees_with(&self, board: &Board) -> bool {

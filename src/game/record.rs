@@ -64,12 +64,21 @@ pub struct Change {
     pub keep: usize,
     pub moves: Vec<Seen>,
     pub why: CorrectionReason,
-    /// The lines that fit as well as this one, which is the first of them.
-    pub alternatives: Vec<Vec<Move>>,
+    /// What the record may read instead, where that has changed.
+    pub readings: Option<Readings>,
 }
 
-/// Plies that nobody saw singly, and how many orders of them fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Lines that fit what the board showed about as well as the record does.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Readings {
+    /// They begin after so many plies.
+    pub keep: usize,
+    /// All of the same length, the record's own first; none where nothing is in doubt.
+    pub lines: Vec<Vec<Move>>,
+}
+
+/// Plies that nobody saw singly, and how many orders of them fit; none where nothing is in doubt any more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Orders {
     pub plies: usize,
     pub orders: usize,
@@ -174,7 +183,7 @@ impl Game {
             keep,
             moves,
             why,
-            alternatives,
+            readings,
         } = change;
         let keep = keep.min(self.line.len());
         self.remember_king_step(keep, &moves);
@@ -194,18 +203,7 @@ impl Game {
         }
         let plies = moves.len();
         let gap = plies.saturating_sub(removed);
-        let told: Vec<String> = alternatives
-            .iter()
-            .map(|line| self.line.uci_of(keep, line))
-            .collect();
-        let ambiguous = told.len() > 1;
-        if gap > 2 {
-            self.tell(Event::Gap {
-                ply: keep + 1,
-                plies: gap,
-                alternatives: told.clone(),
-            });
-        }
+        let told = self.line.len() + 1;
         for (index, seen) in moves.into_iter().enumerate() {
             let mut ply = Ply::new(seen.mv, seen.after, seen.at);
             // The same move with another piece for the pawn, or after one: what completed it completed it.
@@ -214,17 +212,30 @@ impl Game {
                 (ply.state, ply.by, ply.pressed) = (old.state, old.by, old.pressed);
                 (ply.clk_ms, ply.emt_ms) = (old.clk_ms, old.emt_ms);
             }
-            if ambiguous {
-                ply.doubt = Some(Doubt::Ambiguous);
-                if index == 0 {
-                    ply.alternatives = told.clone();
-                }
-            } else if gap > 2 {
+            if gap > 2 {
                 ply.doubt = Some(Doubt::Gap);
             }
             ply.doubt = seen.doubt.or(ply.doubt);
             self.push(ply);
-            let number = self.line.len();
+        }
+        let settled = readings.as_ref().is_some_and(|now| now.lines.is_empty());
+        if let Some(readings) = readings {
+            self.take_readings(&readings);
+        }
+        let alternatives = self
+            .line
+            .plies
+            .get(keep)
+            .map_or_else(Vec::new, |ply| ply.alternatives.clone());
+        let ambiguous = alternatives.len();
+        if gap > 2 {
+            self.tell(Event::Gap {
+                ply: keep + 1,
+                plies: gap,
+                alternatives,
+            });
+        }
+        for number in told..=self.line.len() {
             // Before an attached clock runs, moves may still fall away.
             if number > 1 && (self.clocks.used || !clock_attached) {
                 self.complete(number - 1, CompletedBy::Reply);
@@ -234,10 +245,53 @@ impl Game {
         let open = self.line.plies.last().is_some_and(|ply| ply.by.is_none());
         self.quiet_since = (open && !self.clocks.used && !clock_attached).then_some(now);
         self.change();
-        ambiguous.then_some(Orders {
-            plies,
-            orders: told.len(),
-        })
+        match ambiguous {
+            0 if settled => Some(Orders::default()),
+            0 => None,
+            orders => Some(Orders { plies, orders }),
+        }
+    }
+
+    /// Marks the plies that may read otherwise, and no others.
+    fn take_readings(&mut self, readings: &Readings) {
+        for ply in &mut self.line.plies {
+            if std::mem::take(&mut ply.may_read_otherwise) {
+                ply.doubt = None;
+                ply.alternatives.clear();
+            }
+        }
+        let Some((own, others)) = readings.lines.split_first() else {
+            return;
+        };
+        let told: Vec<String> = readings
+            .lines
+            .iter()
+            .map(|line| self.line.uci_of(readings.keep, line))
+            .collect();
+        let mut told = Some(told);
+        for (index, m) in own.iter().enumerate() {
+            let differing = others.iter().filter(|line| line.get(index) != Some(m));
+            let exchange_only = |other: &Move| {
+                (other.from(), other.to()) == (m.from(), m.to())
+                    && other.promotion() != m.promotion()
+            };
+            let mut doubt = None;
+            for line in differing {
+                let is_exchange = line.get(index).is_some_and(exchange_only);
+                doubt = match (doubt, is_exchange) {
+                    (None | Some(Doubt::PromotionUnseen), true) => Some(Doubt::PromotionUnseen),
+                    _ => Some(Doubt::Ambiguous),
+                };
+            }
+            let Some(ply) = self.line.plies.get_mut(readings.keep + index) else {
+                break;
+            };
+            if let Some(doubt) = doubt {
+                ply.may_read_otherwise = true;
+                ply.doubt = Some(doubt);
+                ply.alternatives = told.take().unwrap_or_default();
+            }
+        }
     }
 
     /// An irregular move stands, with what was played over it.
@@ -403,7 +457,7 @@ impl Game {
     /// Whether an array like this on the board can be this game still: reached by taking back, or by playing, as when all knights
     /// have gone home.
     pub fn explains_array(&self, start: &Position) -> bool {
-        if self.line.len() <= 2 {
+        if self.line.len() <= 2 + self.line.steps_back() {
             return true;
         }
         let tip = self.line.tip();

@@ -277,7 +277,7 @@ mod tests {
             keep: 0,
             moves: vec![Seen::new(&start, e4, 1_000)],
             why: CorrectionReason::Reread,
-            alternatives: Vec::new(),
+            readings: None,
         };
         let mut game = Game::new("g".into(), true, Terms::default(), Pairing::default());
         game.ready = true;

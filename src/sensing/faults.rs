@@ -151,6 +151,7 @@ impl Sensing {
                 let effects = tip.effects(m);
                 let squares = effects.squares();
                 let made = squares.is_subset(open)
+                    && !self.is_of_another_man(m)
                     && effects.iter().all(|(square, man)| {
                         self.picture
                             .at(square)
@@ -380,8 +381,8 @@ impl Sensing {
         }
         if let Some(seen) = seen {
             let keep = self.view(cx).len();
-            self.flush();
-            self.tell_moves(keep, vec![seen], CorrectionReason::MovedOn);
+            self.flush(cx);
+            self.tell_moves(keep, vec![seen], keep, CorrectionReason::MovedOn, cx);
         }
         if self.is_gone_on_astray(&fault, cx) {
             return;
@@ -571,6 +572,7 @@ impl Sensing {
             .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
         if irregular
             && quiet_before
+            && !self.is_on_the_way_back(&view, open)
             && self.faults.iter().all(|fault| fault.level == Level::Noted)
             && !explain::is_in_progress(tip, &self.picture, open)
         {

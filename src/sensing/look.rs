@@ -1,6 +1,7 @@
 //! Looks the placement up next to where the game stands, at every change: the same, one move on, the last move otherwise or not at
 //! all. What is seen is held back until it has stood for as long as the move may be unfinished.
 
+use super::trail::EARLY_MS;
 use super::*;
 
 impl Sensing {
@@ -17,14 +18,28 @@ impl Sensing {
             self.away = None;
         } else if let Some(tentative) = self.tentative.take() {
             // What was never told need not have been: a captured man that is dragged along may stand where its own side could have moved.
-            if self.match_near(now, cx) {
+            if self.match_near(now, cx) || (!self.is_on_its_way(cx) && self.match_rivals(now, cx)) {
                 self.away = None;
             } else {
                 self.tentative = Some(tentative);
             }
+        } else if !self.is_on_its_way(cx) && self.match_rivals(now, cx) {
+            self.away = None;
         }
         self.close_restored(cx);
         self.tell_sync();
+    }
+
+    /// Whether the board may show a move on its way, as the record has it.
+    fn is_on_its_way(&self, cx: &Context<'_>) -> bool {
+        if self.rivals.is_empty() {
+            return false;
+        }
+        let view = self.view(cx);
+        let tip = view.tip();
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        explain::only_hands(tip, &self.picture, open)
+            || explain::is_in_progress(tip, &self.picture, open)
     }
 
     /// The clock runs again: a position of the game so far is a takeback, however many plies would lead there by playing on.
@@ -66,13 +81,14 @@ impl Sensing {
                 return true;
             }
             let found = explain::moves_to(tip, &self.picture, differing, mask);
-            if let Some(m) = sole(&found) {
-                if !self.may_play(tip, m) {
+            if let Some(m) = self.arrived(tip, &found, view.last(), view.seen_at(view.len())) {
+                if !self.may_play(tip, m) || self.is_of_another_man(m) {
                     return false;
                 }
                 // A man that was missing from where it went may have gone on from there unseen.
                 let mends = (tip.effects(m).squares() & self.faulty()).any();
-                let next = Seen::found(tip, m, now);
+                let since = view.seen_at(view.len());
+                let next = Seen::found(tip, m, self.shown_at(tip, m, since, now));
                 if mends && self.frozen_since.is_none() && self.heal_with_fewer(now, cx) {
                     return true;
                 }
@@ -86,7 +102,7 @@ impl Sensing {
                 return true;
             }
             let n = view.len();
-            if n > 0 && mask.is_empty() {
+            if n > 0 {
                 let before = view.position(n - 1);
                 let differing = self.picture.differing(before.board());
                 if differing.is_empty() {
@@ -96,12 +112,17 @@ impl Sensing {
                     }
                     return false;
                 }
-                let found = explain::moves_to(before, &self.picture, differing, none);
-                if let Some(m) = sole(&found)
+                let found = explain::moves_to(before, &self.picture, differing, mask);
+                // Beside what is set aside a man may only go on: anything else has less to go by.
+                let goes_on = |m| view.last().is_some_and(|stopped| is_continued(stopped, m));
+                let since = view.seen_at(n - 1);
+                let last = n.checked_sub(2).and_then(|index| view.mv(index));
+                if let Some(m) = self.arrived(before, &found, last, since)
                     && self.may_play(before, m)
                     && (m.is_castle() || self.may_move_on(tip))
+                    && (mask.is_empty() || goes_on(m))
                 {
-                    let next = Seen::found(before, m, now);
+                    let next = Seen::found(before, m, self.shown_at(before, m, since, now));
                     self.otherwise(n - 1, vec![next], now, cx);
                     return true;
                 }
@@ -129,23 +150,42 @@ impl Sensing {
                         .is_none_or(|shown| shown.color != color)
                 })
         };
-        if open.count() < 3 || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
+        let least = if self.is_poor() { 2 } else { 3 };
+        if open.count() < least || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
             return None;
         }
         let in_order = |line: &[Move]| self.order(tip, line) != Order::Against;
         let lines = explain::lines_to(tip, &self.picture, mask, 2, in_order);
-        let line = lines.sole()?;
+        let since = view.seen_at(view.len());
+        let line = self.likeliest(tip, &lines, view.last(), since)?;
+        if self.is_poor() && !self.is_answer(tip, &line, since, open, now) {
+            return None;
+        }
         // The man that moved last may have gone on before the reply, if fewer plies explain the board then.
         let last = view.last().filter(|last| line[1].from() == Some(last.to()));
         if let Some(last) = last {
             let goes_on = |line: &[Move]| is_continued(last, line[0]);
             let before = view.position(view.len() - 1);
             let fewer = explain::lines_to(before, &self.picture, mask, 2, goes_on);
-            if !fewer.found.is_empty() {
+            if !fewer.found.is_empty() || self.replied_long_before(view, line[0], last) {
                 return None;
             }
         }
-        Some(self.seen(tip, line, now))
+        Some(self.seen(tip, &line, now))
+    }
+
+    /// Whether the man of this reply was gone long before the move that it answers, which may rather have gone on without it.
+    fn replied_long_before(&self, view: &View<'_>, reply: Move, last: Move) -> bool {
+        let n = view.len();
+        let Some(square) = reply.from().filter(|from| {
+            self.picture.is_empty(*from) && self.trail.at(*from) + EARLY_MS < view.seen_at(n)
+        }) else {
+            return false;
+        };
+        let before = view.position(n - 1);
+        let differing = self.picture.differing(before.board());
+        let found = explain::moves_to(before, &self.picture, differing, Bitboard::from(square));
+        found.iter().any(|m| is_continued(last, *m))
     }
 
     /// The board shows where the game stands: whatever the hands did in between was nothing.
@@ -161,9 +201,11 @@ impl Sensing {
         let mut tentative = self.tentative.take().unwrap_or(Tentative {
             keep: cx.line.len(),
             moves: Vec::new(),
+            stem: cx.line.len(),
             since: now,
             hold: 0,
             shown: true,
+            supposed: false,
             why: CorrectionReason::MovedOn,
         });
         let waited = if tentative.moves.is_empty() && tentative.keep < cx.line.len() {
@@ -171,14 +213,18 @@ impl Sensing {
         } else {
             0
         };
+        // A line that takes the place of the record is not told before what is played from it has stood; neither are two moves in one
+        // look, where the board does not show the first.
+        let fresh = tentative.keep + tentative.moves.len() == tentative.stem
+            && (tentative.stem > tentative.keep || (moves.len() > 1 && self.is_poor()));
         tentative.moves.append(&mut moves);
-        if let Some(doubtful) = self.in_any_order(&tentative, now, cx) {
-            let told_before = doubtful.keep.saturating_sub(tentative.keep);
+        if let Some((keep, moves, lines)) = self.in_any_order(&tentative, now, cx) {
+            let told_before = keep.saturating_sub(tentative.keep);
             tentative.moves.truncate(told_before);
             if told_before > 0 {
-                self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+                self.tell_tentative(tentative, cx);
             }
-            self.observations.push_back(Observation::Moved(doubtful));
+            self.tell_change(keep, moves, keep, CorrectionReason::Reread, lines, cx);
             return;
         }
         self.retraced = cx.has_clock && {
@@ -196,11 +242,12 @@ impl Sensing {
         let Some(last) = tentative.moves.pop() else {
             return;
         };
-        if !tentative.moves.is_empty() {
+        if !tentative.moves.is_empty() && !fresh {
             let answered = std::mem::take(&mut tentative.moves);
             let count = answered.len();
-            self.tell_moves(tentative.keep, answered, tentative.why);
+            self.tell_moves(tentative.keep, answered, tentative.stem, tentative.why, cx);
             tentative.keep += count;
+            tentative.stem = tentative.keep;
         }
         tentative.hold = self
             .hold(&before, last.mv, cx)
@@ -210,6 +257,7 @@ impl Sensing {
                 0
             });
         tentative.moves.push(last);
+        tentative.supposed = false;
         tentative.since = now;
         tentative.shown = true;
         self.tentative = Some(tentative);
@@ -222,6 +270,7 @@ impl Sensing {
             self.tentative = match self.tentative.take() {
                 Some(mut tentative) if keep > tentative.keep => {
                     tentative.moves.truncate(keep - tentative.keep);
+                    tentative.stem = tentative.stem.min(keep);
                     tentative.since = now;
                     tentative.shown = true;
                     Some(tentative)
@@ -237,9 +286,11 @@ impl Sensing {
         self.tentative = Some(Tentative {
             keep,
             moves: Vec::new(),
+            stem: keep,
             since: now,
             hold: self.timing.takeback,
             shown: true,
+            supposed: false,
             why: CorrectionReason::TakenBack,
         });
     }
@@ -262,12 +313,8 @@ impl Sensing {
                 let moves = self.seen(from, line, now);
                 self.away = None;
                 self.tentative = None;
-                self.observations.push_back(Observation::Moved(Change {
-                    keep,
-                    moves,
-                    why: CorrectionReason::TakenBack,
-                    alternatives: Vec::new(),
-                }));
+                let why = CorrectionReason::TakenBack;
+                self.tell_change(keep, moves, keep, why, Vec::new(), cx);
                 return true;
             }
             if self.picture.agrees_with(from.board())
@@ -323,18 +370,22 @@ impl Sensing {
         } else {
             CorrectionReason::TakenBack
         };
-        let (base, mut told) = match self.tentative.take() {
-            Some(tentative) if tentative.keep <= keep => (tentative.keep, tentative.moves),
-            _ => (keep, Vec::new()),
+        let (base, stem, mut told) = match self.tentative.take() {
+            Some(tentative) if tentative.keep <= keep => {
+                (tentative.keep, tentative.stem.min(keep), tentative.moves)
+            }
+            _ => (keep, keep, Vec::new()),
         };
         told.truncate(keep - base);
         told.extend(moves);
         self.tentative = Some(Tentative {
             keep: base,
             moves: told,
+            stem,
             since: now,
             hold,
             shown: true,
+            supposed: false,
             why,
         });
     }
@@ -360,6 +411,15 @@ impl Sensing {
         let left = self.picture.differing(tip.board()) & tip.board().occupied();
         left.into_iter()
             .all(|square| self.trail.at(square) < stopped)
+    }
+
+    /// Whether the man on the square that `m` leads to had come there before: a man too many, that nobody moved there now. A queen
+    /// may be ready before her pawn goes.
+    pub(super) fn is_of_another_man(&self, m: Move) -> bool {
+        let from = m
+            .from()
+            .filter(|_| m.promotion().is_none() && !m.is_castle());
+        from.is_some_and(|from| self.trail.was_there_before(from, m.to()))
     }
 
     /// How long a move is held before it is told: it may not be finished.
@@ -429,21 +489,45 @@ impl Sensing {
             .filter(|m| m.from() == from && m.is_capture())
             .map(capture_square)
             .collect();
-        let ends = (lifted & theirs & !victims).any();
+        let side = last.after.turn();
+        let ends = (lifted & theirs & !victims)
+            .into_iter()
+            .any(|square| self.agree_on(square, Some(side)));
         if ends {
-            self.flush();
+            self.flush(cx);
         }
         ends
     }
 
     /// Tells what was held back.
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush(&mut self, cx: &Context<'_>) {
         if let Some(tentative) = self.tentative.take() {
-            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+            // With what is taken back a fault may be over.
+            self.look_due |=
+                tentative.why == CorrectionReason::TakenBack && !self.faults.is_empty();
+            self.tell_tentative(tentative, cx);
         }
     }
 
-    pub(super) fn tell_moves(&mut self, keep: usize, moves: Vec<Seen>, why: CorrectionReason) {
+    pub(super) fn tell_tentative(&mut self, tentative: Tentative, cx: &Context<'_>) {
+        let Tentative {
+            keep,
+            moves,
+            stem,
+            why,
+            ..
+        } = tentative;
+        self.tell_moves(keep, moves, stem, why, cx);
+    }
+
+    pub(super) fn tell_moves(
+        &mut self,
+        keep: usize,
+        moves: Vec<Seen>,
+        stem: usize,
+        why: CorrectionReason,
+        cx: &Context<'_>,
+    ) {
         let mover = moves.last().map(|seen| !seen.after.turn());
         let pressed = |press: &Press| mover == Some(press.side) && !press.spent;
         let completed = self
@@ -452,12 +536,7 @@ impl Sensing {
             .is_some_and(pressed)
             .then(|| self.presses.pop_front())
             .flatten();
-        self.observations.push_back(Observation::Moved(Change {
-            keep,
-            moves,
-            why,
-            alternatives: Vec::new(),
-        }));
+        self.tell_change(keep, moves, stem, why, Vec::new(), cx);
         // A press before its move was seen belongs to that move.
         let side = completed
             .map(|press| press.side)
@@ -481,7 +560,7 @@ pub(super) fn sole(found: &[Move]) -> Option<Move> {
 
 /// How far back a takeback can go: an array, from further away than two plies, is the next game's.
 pub(super) fn deepest_takeback(line: &Line, plies: usize) -> usize {
-    usize::from(plies > 2 && line.start.is_array())
+    usize::from(plies > 2 + line.steps_back() && line.start.is_array())
 }
 
 fn is_king_to_centre(m: Move) -> bool {

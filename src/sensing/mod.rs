@@ -22,12 +22,16 @@ mod faults;
 mod look;
 mod press;
 mod retrace;
+mod rivals;
 mod scan;
 mod search;
 mod trail;
+mod unseen;
 mod view;
+mod weigh;
 
 pub use crate::game::Seen;
+use rivals::Rivals;
 use trail::{Journey, Order, Trail};
 use view::View;
 
@@ -38,7 +42,9 @@ pub struct Timing {
     pub settle: Millis,
     /// A slider, king step or pawn step that can go on is held for so long.
     pub hold: Millis,
-    /// The same two while the mover is short of time.
+    /// A man that left his square, on a board that does not show whom he took, may be in the hand for so long.
+    pub hand: Millis,
+    /// Settle and hold while the mover is short of time.
     pub settle_short: Millis,
     pub hold_short: Millis,
     /// A rook beside its king is held for so long: castling may follow.
@@ -70,6 +76,7 @@ impl Default for Timing {
         Timing {
             settle: 250,
             hold: 350,
+            hand: 2_000,
             settle_short: 100,
             hold_short: 200,
             hold_rook: 3_000,
@@ -259,6 +266,9 @@ pub struct Sensing {
     dump_seen: bool,
     grace_passed: bool,
     tentative: Option<Tentative>,
+    /// What was told of the record in this call and not taken yet: so many of its plies, and what follows them.
+    ahead: Option<(usize, Vec<Seen>)>,
+    rivals: Rivals,
     faults: Vec<Fault>,
     next_fault: u32,
     /// Presses that are not judged yet, the oldest first.
@@ -290,11 +300,15 @@ pub struct Sensing {
 struct Tentative {
     keep: usize,
     moves: Vec<Seen>,
+    /// From this ply on it is play that was seen; what is before, and not kept, is only read otherwise.
+    stem: usize,
     /// Since when the board shows it.
     since: Millis,
     hold: Millis,
     /// Whether the board shows it just now.
     shown: bool,
+    /// It shows no more of its last move than that the man is gone.
+    supposed: bool,
     why: CorrectionReason,
 }
 
@@ -325,6 +339,8 @@ impl Sensing {
             dump_seen: false,
             grace_passed: false,
             tentative: None,
+            ahead: None,
+            rivals: Rivals::default(),
             faults: Vec::new(),
             next_fault: 1,
             presses: VecDeque::new(),
@@ -531,6 +547,8 @@ impl Sensing {
     /// What was seen of a record that is another one now, and was not told, counts no more.
     fn forget_play(&mut self, why: FaultEnd) {
         self.tentative = None;
+        self.ahead = None;
+        self.rivals.clear();
         self.presses.clear();
         self.unspent = None;
         self.away = None;
@@ -563,6 +581,7 @@ impl Sensing {
             self.searched = true;
             if cx.following {
                 self.search(now, None, cx);
+                self.reconsider(cx);
                 self.tell_sync();
             }
             self.observations.push_back(Observation::Stable);
@@ -576,7 +595,7 @@ impl Sensing {
             .as_ref()
             .is_some_and(|tentative| tentative.shown && now >= tentative.since + tentative.hold)
         {
-            self.flush();
+            self.flush(cx);
             return "hold";
         }
         if self
@@ -600,10 +619,15 @@ impl Sensing {
                 self.tell_irregular_move(now, cx);
             }
             "reply_lift"
-        } else if !self.dump_asked && cx.can_dump && now >= self.last_change + self.timing.takeback
+        } else if !self.dump_asked
+            && (cx.can_dump || self.is_poor())
+            && now >= self.last_change + self.timing.takeback
         {
             self.dump_asked = true;
-            if self.is_unexplained(cx) {
+            if self.is_poor() {
+                self.search_at_rest(now, cx);
+            }
+            if self.is_unexplained(cx) && cx.can_dump {
                 self.observations.push_back(Observation::AskDump);
             }
             "dump"
@@ -630,6 +654,7 @@ impl Sensing {
     }
 
     pub fn poll_observation(&mut self) -> Option<Observation> {
+        self.ahead = None;
         self.observations.pop_front()
     }
 
@@ -660,7 +685,7 @@ impl Sensing {
         if let Some((at, _)) = self.lift_over_fault {
             add(at + self.timing.reply_lift);
         }
-        if self.retraced || (!self.dump_asked && cx.can_dump) {
+        if self.retraced || (!self.dump_asked && (cx.can_dump || self.is_poor())) {
             add(self.last_change + self.timing.takeback);
         }
         if !self.grace_passed {

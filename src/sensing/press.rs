@@ -36,6 +36,28 @@ impl Sensing {
         }
     }
 
+    /// Whether the presser's move is not on the board, and there are other readings from which it may be.
+    fn is_for_rivals(&self, side: Color, cx: &Context<'_>) -> bool {
+        let tip = self.view(cx).tip();
+        self.is_poor()
+            && !self.rivals.is_empty()
+            && tip.turn() == side
+            && self.waiting.is_none()
+            && !self.picture.agrees_with(tip.board())
+    }
+
+    /// What the presser did from where the record does not stand: what looked like a move on its way was one, or he has captured.
+    fn read_rivals_at_press(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+        if self.match_rivals(now, cx) {
+            self.flush(cx);
+            return true;
+        }
+        self.try_rivals(cx, |sensing| {
+            sensing.read_unseen(now, side, cx).then_some(())
+        })
+        .is_some()
+    }
+
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
     /// record as it then is.
     pub(super) fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
@@ -47,15 +69,64 @@ impl Sensing {
             self.search(now, Some(press.side), cx);
         }
         let side = press.side;
+        let supposed = self
+            .tentative
+            .as_ref()
+            .is_some_and(|tentative| tentative.supposed)
+            && self.view(cx).tip().turn() != side;
+        let unseen =
+            self.observations.len() == told && (supposed || self.is_unseen_at_press(now, side, cx));
+        if unseen {
+            // A slow scan may still show him elsewhere.
+            let passes = self.is_passing(cx) && now < press.at + self.timing.dump;
+            if passes && press.waits && !press.overtaken {
+                self.presses.push_front(Press {
+                    dump_asked: true,
+                    ..press
+                });
+                return;
+            }
+            if !press.waits && !press.overtaken {
+                self.presses.push_front(Press {
+                    waits: true,
+                    ..press
+                });
+                return;
+            }
+            self.presses.push_front(press);
+            if supposed {
+                self.flush(cx);
+            } else {
+                self.read_unseen(now, side, cx);
+            }
+            return;
+        }
         let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());
         let view = self.view(cx);
-        let his_is_pending = !view.moves.is_empty() && mover(&view, view.len()) == Some(side);
+        // A man that stopped on a square and went on did not move there.
+        let stands = |last: Move| !self.is_poor() || !self.picture.is_empty(last.to());
+        let his_is_pending = !view.moves.is_empty()
+            && mover(&view, view.len()) == Some(side)
+            && view.last().is_some_and(stands);
         if self.observations.len() == told && his_is_pending {
-            self.flush();
+            self.flush(cx);
         }
         if self.observations.len() > told {
             self.presses.push_front(press);
             return;
+        }
+        if self.observations.len() == told && self.is_for_rivals(side, cx) {
+            if !press.waits && !press.overtaken {
+                self.presses.push_front(Press {
+                    waits: true,
+                    ..press
+                });
+                return;
+            }
+            if self.read_rivals_at_press(now, side, cx) {
+                self.presses.push_front(press);
+                return;
+            }
         }
         let view = self.view(cx);
         let n = view.len();
@@ -93,8 +164,9 @@ impl Sensing {
                 // The opponent's hand is no part of this press.
                 open &= !adjusting;
             }
+            let is_open = open.any() || (self.is_poor() && adjusting.any());
             let quiet = self.sign.is_none() && self.frozen_since.is_none() && !press.overtaken;
-            if open.is_empty() {
+            if !is_open {
                 if his_turn && self.faults.is_empty() && self.away.is_none() && quiet {
                     if n > 0 && !self.is_completed(n, cx) {
                         // The opponent has moved and not pressed, so that this clock cannot have run for him.
@@ -190,12 +262,9 @@ impl Sensing {
         if fault.kind != FaultKind::PromotionUnfinished {
             // What he played is plain; what is left to do is set aside.
             let keep = self.view(cx).len();
-            self.flush();
-            self.tell_moves(
-                keep,
-                vec![Seen::new(tip, m, now)],
-                CorrectionReason::MovedOn,
-            );
+            self.flush(cx);
+            let moves = vec![Seen::new(tip, m, now)];
+            self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
             fault.ply = Some(keep + 1);
             self.observations.push_back(Observation::Completed {
                 side,

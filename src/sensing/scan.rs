@@ -13,7 +13,11 @@ impl Sensing {
         tentative: &Tentative,
         now: Millis,
         cx: &Context<'_>,
-    ) -> Option<Change> {
+    ) -> Option<(usize, Vec<Seen>, Vec<Vec<Move>>)> {
+        // Where the men are not known, rivals are kept of all that is read.
+        if self.is_poor() {
+            return None;
+        }
         let view = View {
             line: cx.line,
             keep: tentative.keep,
@@ -41,12 +45,7 @@ impl Sensing {
                 let at = view.seen_at(index + 1);
                 Some(Seen::new(view.position(index), view.mv(index)?, at))
             };
-            Some(Change {
-                keep,
-                moves: (keep..n).filter_map(seen).collect(),
-                why: CorrectionReason::Reread,
-                alternatives: lines,
-            })
+            Some((keep, (keep..n).filter_map(seen).collect(), lines))
         })
     }
 

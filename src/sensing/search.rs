@@ -17,7 +17,7 @@ impl Sensing {
         {
             return;
         }
-        if self.heal(now, cx) || !self.is_unexplained(cx) {
+        if self.heal(now, cx) || self.is_back_from_faults(cx) || !self.is_unexplained(cx) {
             return;
         }
         let view = self.view(cx);
@@ -34,14 +34,7 @@ impl Sensing {
         let view = self.view(cx);
         let tip = view.tip();
         if let Some((keep, moves)) = older {
-            self.tentative = Some(Tentative {
-                keep,
-                moves,
-                since: self.last_change,
-                hold: self.timing.takeback,
-                shown: true,
-                why: CorrectionReason::TakenBack,
-            });
+            self.take_back_once_at_rest(keep, moves);
             return;
         }
         if let Some(m) = explain::made_with_victim_about(tip, &self.picture, differing) {
@@ -52,15 +45,19 @@ impl Sensing {
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
-        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
-            self.arrived_by(moves, now, cx);
-            return;
-        }
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
             0
         } else {
             MISSED
         };
+        if self.read_last_anew(now, cx) {
+            return;
+        }
+        let view = self.view(cx);
+        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
+            self.arrived_by(moves, now, cx);
+            return;
+        }
         for depth in 2..=deepest {
             if self.read_several(depth, now, cx) {
                 return;
@@ -107,7 +104,7 @@ impl Sensing {
             return false;
         }
         let tip = tip.clone();
-        self.jumped(&tip, n, onward, now);
+        self.jumped(&tip, n, onward, now, cx);
         true
     }
 
@@ -196,12 +193,8 @@ impl Sensing {
             moves.push(Seen::new(&from, later.mv, later.seen_at));
         }
         self.tentative = None;
-        self.observations.push_back(Observation::Moved(Change {
-            keep: index,
-            moves,
-            why: CorrectionReason::Reread,
-            alternatives: Vec::new(),
-        }));
+        let why = CorrectionReason::Reread;
+        self.tell_change(index, moves, cx.line.len(), why, Vec::new(), cx);
         self.look_due = true;
         true
     }
@@ -212,8 +205,8 @@ impl Sensing {
         let tip = view.tip();
         let keep = view.len();
         if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
-            self.flush();
-            self.tell_moves(keep, moves, CorrectionReason::MovedOn);
+            self.flush(cx);
+            self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
             let known = self
                 .faults
                 .iter()
@@ -224,6 +217,9 @@ impl Sensing {
             return;
         }
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        if self.is_on_the_way_back(&view, open) {
+            return;
+        }
         if let Some(fault) = self.answered_irregular_move(tip, open) {
             self.raise(fault);
         }
@@ -298,7 +294,7 @@ impl Sensing {
             return false;
         }
         let healed = (n.saturating_sub(1)..=n + MISSED).find_map(|plies| self.healed(plies, &view));
-        self.read_anew(healed, now)
+        self.read_anew(healed, now, cx)
     }
 
     /// The same where one more ply would explain the board: it was no ply if fewer explain it too.
@@ -306,14 +302,14 @@ impl Sensing {
         let view = self.view(cx);
         let n = view.len();
         let healed = (n.saturating_sub(1)..=n).find_map(|plies| self.healed(plies, &view));
-        self.read_anew(healed, now)
+        self.read_anew(healed, now, cx)
     }
 
-    fn read_anew(&mut self, healed: Option<Healed>, now: Millis) -> bool {
+    fn read_anew(&mut self, healed: Option<Healed>, now: Millis, cx: &Context<'_>) -> bool {
         let Some((keep, from, lines)) = healed else {
             return false;
         };
-        self.jumped(&from, keep, lines, now);
+        self.jumped(&from, keep, lines, now, cx);
         // The record has to be brought up to date before it can be seen that nothing is wrong any more.
         self.look_due = true;
         true
@@ -389,8 +385,12 @@ impl Sensing {
                 for line in lines.found {
                     let on_its_way = line.first().is_some_and(|m| {
                         let from = m.from();
-                        let castles = matches!(m.role(), Role::King | Role::Rook)
-                            && (own & (board.kings() | board.rooks())).any();
+                        // Once he has pressed, a king beside whom a rook is missing has made his step.
+                        let castles = match m.role() {
+                            Role::King => may_still_take && (own & board.rooks()).any(),
+                            Role::Rook => (own & board.kings()).any(),
+                            _ => false,
+                        };
                         let takes = |other: &Move| {
                             other.from() == from
                                 && theirs.contains(capture_square(*other))
@@ -411,13 +411,49 @@ impl Sensing {
         found.map(|line| self.seen(tip, &line, now))
     }
 
-    /// A position of the game so far, or one move from one, that the board shows on every square.
-    pub(super) fn older(
-        &self,
-        view: &View<'_>,
-        now: Millis,
-        cx: &Context<'_>,
-    ) -> Option<(usize, Vec<Seen>)> {
+    /// Men on their way back to an older position can have been told as a fault; once that position stands, all of it was a takeback.
+    fn is_back_from_faults(&mut self, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        if self.faults.is_empty() || self.picture.agrees_with(view.tip().board()) {
+            return false;
+        }
+        let stands = |keep: &usize| self.picture.agrees_with(view.position(*keep).board());
+        let Some(keep) = self.takebacks(&view, cx).rev().find(stands) else {
+            return false;
+        };
+        self.take_back_once_at_rest(keep, Vec::new());
+        true
+    }
+
+    /// Whether men go back to where they stood a few plies ago: each of these squares shows what it showed then, or nothing yet.
+    pub(super) fn is_on_the_way_back(&self, view: &View<'_>, open: Bitboard) -> bool {
+        let n = view.len();
+        let placed = open & !self.picture.vacant();
+        placed.any()
+            && (n.saturating_sub(2 * MISSED)..n).any(|keep| {
+                let board = view.position(keep).board();
+                placed.into_iter().all(|square| {
+                    let shown = self.picture.at(square);
+                    shown.is_none_or(|contents| contents.agrees(board.piece_at(square)))
+                })
+            })
+    }
+
+    fn take_back_once_at_rest(&mut self, keep: usize, moves: Vec<Seen>) {
+        self.tentative = Some(Tentative {
+            keep,
+            moves,
+            stem: keep,
+            since: self.last_change,
+            hold: self.timing.takeback,
+            shown: true,
+            supposed: false,
+            why: CorrectionReason::TakenBack,
+        });
+    }
+
+    /// How many plies a takeback can leave.
+    fn takebacks(&self, view: &View<'_>, cx: &Context<'_>) -> std::ops::Range<usize> {
         let n = view.len();
         let deepest = if cx.unstarted {
             0
@@ -427,11 +463,20 @@ impl Sensing {
             // Without a clock nobody can tell a long takeback from analysis.
             cx.line.len().saturating_sub(2).min(n)
         };
-        let set_aside = self.faulty();
-        for keep in (deepest..n).rev() {
+        deepest..n
+    }
+
+    /// A position of the game so far, or one move from one, that the board shows on every square.
+    pub(super) fn older(
+        &self,
+        view: &View<'_>,
+        now: Millis,
+        cx: &Context<'_>,
+    ) -> Option<(usize, Vec<Seen>)> {
+        for keep in self.takebacks(view, cx).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
-            if (differing & !set_aside).is_empty() {
+            if differing.is_empty() {
                 return Some((keep, Vec::new()));
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
@@ -439,32 +484,55 @@ impl Sensing {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
-        None
+        // What was told already may have been part of a longer way back; only where none explains it does it stay aside.
+        let set_aside = self.faulty();
+        let beside = |keep: &usize| {
+            let position = view.position(*keep);
+            (self.picture.differing(position.board()) & !set_aside).is_empty()
+        };
+        let keep = self.takebacks(view, cx).rev().find(beside)?;
+        Some((keep, Vec::new()))
     }
 
     /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.
-    pub(super) fn jumped(&mut self, tip: &Position, keep: usize, lines: Lines, now: Millis) {
+    pub(super) fn jumped(
+        &mut self,
+        tip: &Position,
+        keep: usize,
+        lines: Lines,
+        now: Millis,
+        cx: &Context<'_>,
+    ) {
         let found = lines.found;
         let told: Vec<&Vec<Move>> = found
             .iter()
             .filter(|line| self.order(tip, line) == Order::Told)
             .collect();
-        let line = (*told.first().unwrap_or(&&found[0])).clone();
         let certain = lines.complete && (told.len() == 1 || found.len() == 1);
+        let line = match told.first() {
+            Some(line) if !self.is_poor() => (*line).clone(),
+            _ => {
+                let record = self.view(cx);
+                let last = keep.checked_sub(1).and_then(|index| record.mv(index));
+                let weighed = self.weighed(tip, found.clone(), last, record.seen_at(keep));
+                weighed
+                    .first()
+                    .map_or_else(|| found[0].clone(), |line| line.moves.clone())
+            }
+        };
         let moves = self.seen(tip, &line, now);
         if let Some(mut tentative) = self.tentative.take()
             && let Some(kept) = keep.checked_sub(tentative.keep)
         {
             tentative.moves.truncate(kept);
-            self.tell_moves(tentative.keep, tentative.moves, tentative.why);
+            self.tell_tentative(tentative, cx);
         }
-        let alternatives = if certain { Vec::new() } else { found };
-        self.observations.push_back(Observation::Moved(Change {
-            keep,
-            moves,
-            why: CorrectionReason::Reread,
-            alternatives,
-        }));
+        let rivals = if certain || self.is_poor() {
+            Vec::new()
+        } else {
+            found
+        };
+        self.tell_change(keep, moves, keep, CorrectionReason::Reread, rivals, cx);
     }
 
     /// What the squares that the men of this line left and came to say of its order.
@@ -500,7 +568,11 @@ impl Sensing {
 
     /// A man that stood astray, or moved before its turn, made its move at any time since.
     fn journey(&self, from: Square, to: Square) -> Journey {
-        let mut journey = self.trail.journey(from, to);
+        let mut journey = if self.is_poor() {
+            self.trail.departure(from, to)
+        } else {
+            self.trail.journey(from, to)
+        };
         let deed = self.faults.iter().find(|fault| {
             fault.squares.contains(from)
                 && matches!(fault.kind, FaultKind::IllegalMove | FaultKind::OutOfTurn)
@@ -516,7 +588,8 @@ impl Sensing {
         let mut position = from.clone();
         line.iter()
             .map(|m| {
-                let seen = Seen::new(&position, *m, now);
+                let at = self.shown_at(&position, *m, 0, now);
+                let seen = Seen::new(&position, *m, at);
                 position = seen.after.clone();
                 seen
             })

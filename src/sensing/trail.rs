@@ -7,6 +7,9 @@ use shakmaty::{Bitboard, Square};
 /// Two squares of one board may be looked at in the wrong order within the time of a scan (protocol sheet 1: 200 to 250 ms).
 pub(super) const SCAN_MS: Millis = 300;
 
+/// A board may show a man's new square before it sees that he has left the old one (case A14), but not so long before.
+pub(super) const EARLY_MS: Millis = 1_500;
+
 /// What is remembered of the changes of each square.
 #[derive(Debug, Clone)]
 pub(super) struct Trail {
@@ -85,6 +88,14 @@ impl Trail {
         self.squares[square.to_usize()].at
     }
 
+    /// The squares that changed after this time, be it that they changed back.
+    pub(super) fn changed_since(&self, since: Millis) -> Bitboard {
+        Square::ALL
+            .into_iter()
+            .filter(|square| self.at(*square) > since)
+            .collect()
+    }
+
     /// The look in which it did.
     pub(super) fn look(&self, square: Square) -> u64 {
         self.squares[square.to_usize()].look
@@ -93,6 +104,13 @@ impl Trail {
     /// Squares that last changed together with others, as in a dump: nothing tells their order.
     pub(super) fn unordered(&self) -> Bitboard {
         self.unordered
+    }
+
+    /// Whether the man on `to` stood there long before one left `from`: that one went elsewhere.
+    pub(super) fn was_there_before(&self, from: Square, to: Square) -> bool {
+        let (left, came) = (self.squares[from.to_usize()], self.squares[to.to_usize()]);
+        let seen_singly = !self.unordered.contains(from) && !self.unordered.contains(to);
+        seen_singly && left.is_vacant && !came.is_vacant && came.at + EARLY_MS < left.at
     }
 
     /// From when to when a man can have been on its way from one square to another; none where nothing tells.
@@ -107,6 +125,22 @@ impl Trail {
             },
             ended: arrived.map(|came| came.at).or(departed),
             departed,
+            arrived: arrived.map(|came| (came.look, came.at)),
+        }
+    }
+
+    /// The same where nobody can tell who stands on a square: a man came there if it was filled after he had left.
+    pub(super) fn departure(&self, from: Square, to: Square) -> Journey {
+        let (left, came) = (self.squares[from.to_usize()], self.squares[to.to_usize()]);
+        if !left.is_vacant || self.unordered.contains(from) {
+            return Journey::default();
+        }
+        let arrived =
+            (!came.is_vacant && !self.unordered.contains(to) && came.at >= left.at).then_some(came);
+        Journey {
+            begun: Some(left.at),
+            ended: arrived.map(|came| came.at).or(Some(left.at)),
+            departed: Some(left.at),
             arrived: arrived.map(|came| (came.look, came.at)),
         }
     }

@@ -184,7 +184,7 @@ impl Table {
                         keep: 0,
                         moves: vec![Seen::new(&start, *m, now)],
                         why: CorrectionReason::Reread,
-                        alternatives: Vec::new(),
+                        readings: None,
                     });
                     return true;
                 }

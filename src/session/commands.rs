@@ -329,7 +329,7 @@ impl Table {
             keep,
             moves: Vec::new(),
             why: CorrectionReason::Command,
-            alternatives: Vec::new(),
+            readings: None,
         }))
     }
 
@@ -349,7 +349,7 @@ impl Table {
             keep,
             moves: vec![Seen::new(position, mv, self.now)],
             why: CorrectionReason::Command,
-            alternatives: Vec::new(),
+            readings: None,
         }))
     }
 

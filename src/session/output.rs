@@ -683,16 +683,16 @@ pub(super) fn observed(observation: &Observation) -> String {
             keep,
             moves,
             why,
-            alternatives,
+            readings,
         }) => {
             let words: Vec<String> = moves
                 .iter()
                 .map(|seen| shakmaty::uci::UciMove::from_standard(seen.mv).to_string())
                 .collect();
-            let more = if alternatives.len() > 1 {
-                format!(" or {} others", alternatives.len() - 1)
-            } else {
-                String::new()
+            let more = match readings {
+                Some(readings) if readings.lines.is_empty() => " beyond doubt".to_owned(),
+                Some(readings) => format!(" or {} others", readings.lines.len() - 1),
+                None => String::new(),
             };
             format!("moved keep {keep} [{}]{more} ({why:?})", words.join(" "))
         }

@@ -1,0 +1,278 @@
+//! Moves that a board does not show which knows no men. Of a capture it sees no more than that the capturing man is gone, as if he
+//! were in the hand; the rest is told by the squares that were touched, by the press, and by what is played next.
+
+use super::weigh::Weighed;
+use super::*;
+
+impl Sensing {
+    /// The move among `found` that has arrived: its man is gone from where it stood, and came to stand where he went.
+    pub(super) fn arrived(
+        &self,
+        position: &Position,
+        found: &[Move],
+        last: Option<Move>,
+        since: Millis,
+    ) -> Option<Move> {
+        if self.picture.is_exact() {
+            return look::sole(found);
+        }
+        let lines = found.iter().map(|m| vec![*m]).collect();
+        let weighed = self.weighed(position, lines, last, since);
+        let m = *weighed.first()?.moves.first()?;
+        self.is_put_down(position, m, since).then_some(m)
+    }
+
+    /// Whether the board shows the moving man where he went, and not only that he has gone.
+    pub(super) fn is_put_down(&self, position: &Position, m: Move, since: Millis) -> bool {
+        if self.picture.is_exact() || m.is_castle() || m.is_en_passant() {
+            return true;
+        }
+        let to = m.to();
+        if position.board().piece_at(to).is_none()
+            || self.picture.differing(position.board()).contains(to)
+        {
+            return true;
+        }
+        let filled = self.trail.at(to);
+        let left = m.from().map_or(0, |from| self.trail.at(from));
+        filled > since && filled >= left
+    }
+
+    /// Whether a line of two plies ends with a move that the board shows, and is more than a move on its way: a captured man that
+    /// passes over another square on his way off the board looks like an answer.
+    pub(super) fn is_answer(
+        &self,
+        tip: &Position,
+        line: &[Move],
+        since: Millis,
+        open: Bitboard,
+        now: Millis,
+    ) -> bool {
+        let [first, second] = line else { return false };
+        if !self.is_put_down(&tip.play(*first), *second, since) {
+            return false;
+        }
+        if now >= self.last_change + self.timing.takeback {
+            return true;
+        }
+        // The answering man is put down after he was lifted; what came before that may be something else.
+        let came_first = second
+            .from()
+            .filter(|from| self.trail.at(second.to()) < self.trail.at(*from));
+        let passing = came_first.map_or(open, |from| open.without(from));
+        !explain::is_in_progress(tip, &self.picture, open)
+            && !explain::is_in_progress(tip, &self.picture, passing)
+    }
+
+    /// What the board shows has stood for longer than a hand takes over it: who has gone has captured, and what stands somewhere was
+    /// put down there.
+    pub(super) fn search_at_rest(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.waiting.is_some()
+            || self.frozen_since.is_some()
+            || self.sign.is_some()
+            || !self.is_unexplained(cx)
+        {
+            return;
+        }
+        let view = self.view(cx);
+        let differing = self.picture.differing(view.tip().board());
+        let mask = self.mask_of(&view, differing);
+        if let Some(moves) = self.two_plies(&view, differing, mask, now) {
+            self.arrived_by(moves, now, cx);
+        } else {
+            self.suppose_capture(now, cx);
+        }
+    }
+
+    /// The captures that the man can have made who is gone from the board and whose side has the move, the likeliest first. A man of
+    /// the other side may be in a hand besides.
+    fn unseen_captures(
+        &self,
+        position: &Position,
+        mask: Bitboard,
+        last: Option<Move>,
+        since: Millis,
+    ) -> Vec<Weighed> {
+        let board = position.board();
+        let open = self.picture.differing(board) & !mask;
+        let gone = |color: Color| open & board.by_color(color) & self.picture.vacant();
+        let (own, theirs) = (gone(position.turn()), gone(!position.turn()));
+        let Some(from) = own.single_square() else {
+            return Vec::new();
+        };
+        // The captured man may still be passing over a square on his way off the board.
+        let passing = open & !own & !theirs;
+        let is_one = |squares: Bitboard| squares.count() <= 1;
+        if !is_one(passing) || !is_one(theirs) || (passing & board.occupied()).any() {
+            return Vec::new();
+        }
+        let lines = position
+            .moves_from(from)
+            .filter(|m| m.is_capture() && !m.is_en_passant() && !theirs.contains(m.to()))
+            .filter(|m| {
+                let beside = attacks::king_attacks(m.to());
+                passing.is_subset(beside)
+            })
+            .filter(|m| {
+                let man = m.promotion().unwrap_or(m.role()).of(position.turn());
+                self.picture
+                    .at(m.to())
+                    .is_none_or(|contents| contents.agrees(Some(man)))
+            })
+            .map(|m| vec![m])
+            .collect();
+        self.weighed(position, lines, last, since)
+    }
+
+    /// A man has been gone for a while, and one capture alone can have taken him where he is.
+    pub(super) fn suppose_capture(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if !self.is_poor() || self.frozen_since.is_some() {
+            return false;
+        }
+        let view = self.view(cx);
+        let n = view.len();
+        let tip = view.tip();
+        let captures = self.unseen_captures(tip, self.mask(&view), view.last(), view.seen_at(n));
+        let Some(m) = captures
+            .first()
+            .and_then(|line| line.moves.first())
+            .copied()
+        else {
+            return false;
+        };
+        let goes_elsewhere = captures
+            .iter()
+            .filter_map(|line| line.moves.first())
+            .any(|other| other.to() != m.to());
+        let theirs = self.picture.differing(tip.board()) & tip.board().by_color(!tip.turn());
+        let is_his = m
+            .from()
+            .is_some_and(|from| self.agree_on(from, Some(tip.turn())));
+        if goes_elsewhere || theirs.any() || !is_his {
+            return false;
+        }
+        let at = self.shown_at(tip, m, view.seen_at(n), now);
+        let seen = Seen::new(tip, m, at);
+        self.arrived_by(vec![seen], now, cx);
+        let stood = now.saturating_sub(self.last_change);
+        if let Some(tentative) = &mut self.tentative {
+            tentative.supposed = true;
+            tentative.hold = tentative.hold.max(self.timing.hand.saturating_sub(stood));
+        }
+        true
+    }
+
+    /// The man that moved last is gone from where he seemed to stand, and the answer is on the board: what stood there was a captured
+    /// man on his way off the board, and the move was another.
+    pub(super) fn read_last_anew(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let Some((keep, moves)) = self.last_anew(now, None, cx) else {
+            return false;
+        };
+        self.otherwise(keep, moves, now, cx);
+        true
+    }
+
+    /// The same as it would read; the answer of a side that has pressed need not be put down.
+    fn last_anew(
+        &self,
+        now: Millis,
+        pressed: Option<Color>,
+        cx: &Context<'_>,
+    ) -> Option<(usize, Vec<Seen>)> {
+        if !self.is_poor() {
+            return None;
+        }
+        let view = self.view(cx);
+        let keep = view.len().checked_sub(1)?;
+        let before = view.position(keep);
+        let turn = !before.turn();
+        if !self.picture.is_empty(view.last()?.to()) || pressed.is_some_and(|side| side != turn) {
+            return None;
+        }
+        let since = view.seen_at(keep);
+        let last = keep.checked_sub(1).and_then(|index| view.mv(index));
+        let lines = explain::lines_to(before, &self.picture, self.mask(&view), 2, |line| {
+            pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since)
+        });
+        let line = self.likeliest(before, &lines, last, since)?;
+        Some((keep, self.seen(before, &line, now)))
+    }
+
+    /// This side has pressed, so that its man who is gone is not in the hand: he has captured. Tells what he did, if he did.
+    pub(super) fn read_unseen(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+        let Some((keep, moves)) = self.unseen_at_press(now, side, cx) else {
+            return false;
+        };
+        if keep == self.view(cx).len() {
+            self.arrived_by(moves, now, cx);
+        } else {
+            self.otherwise(keep, moves, now, cx);
+        }
+        self.flush(cx);
+        true
+    }
+
+    /// Whether a man stands where none should: he may be passing over the board in a hand.
+    pub(super) fn is_passing(&self, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let tip = view.tip();
+        (self.picture.differing(tip.board()) & !tip.board().occupied()).any()
+    }
+
+    /// Whether there is something that [`Sensing::read_unseen`] would tell.
+    pub(super) fn is_unseen_at_press(&self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+        self.unseen_at_press(now, side, cx).is_some()
+    }
+
+    /// From the tip, or where his last move stopped on the way.
+    fn unseen_at_press(
+        &self,
+        now: Millis,
+        side: Color,
+        cx: &Context<'_>,
+    ) -> Option<(usize, Vec<Seen>)> {
+        if !self.is_poor() || self.waiting.is_some() || self.frozen_since.is_some() {
+            return None;
+        }
+        if let Some(reread) = self.last_anew(now, Some(side), cx) {
+            return Some(reread);
+        }
+        let view = self.view(cx);
+        let n = view.len();
+        let keep = if view.tip().turn() == side {
+            n
+        } else {
+            n.checked_sub(1).filter(|_| {
+                let stopped = view.last().map(|last| last.to());
+                !self.is_completed(n, cx) && stopped.is_some_and(|to| self.picture.is_empty(to))
+            })?
+        };
+        let position = view.position(keep);
+        let mask = if keep == n {
+            self.mask(&view)
+        } else {
+            Bitboard::EMPTY
+        };
+        let last = keep.checked_sub(1).and_then(|index| view.mv(index));
+        let since = view.seen_at(keep);
+        let captures = self.unseen_captures(position, mask, last, since);
+        let m = *captures.first()?.moves.first()?;
+        let at = self.shown_at(position, m, since, now);
+        Some((keep, vec![Seen::new(position, m, at)]))
+    }
+
+    /// The likeliest of several lines that explain the board, where it cannot tell them apart.
+    pub(super) fn likeliest(
+        &self,
+        from: &Position,
+        lines: &explain::Lines,
+        last: Option<Move>,
+        since: Millis,
+    ) -> Option<Vec<Move>> {
+        if self.picture.is_exact() {
+            return lines.sole().map(<[Move]>::to_vec);
+        }
+        let weighed = self.weighed(from, lines.found.clone(), last, since);
+        Some(weighed.into_iter().next()?.moves)
+    }
+}
