@@ -8,7 +8,7 @@ use shakmaty::{Bitboard, Square};
 pub(super) const SCAN_MS: Millis = 300;
 
 /// A board may show a man's new square before it sees that he has left the old one (case A14), but not so long before.
-pub(super) const EARLY_MS: Millis = 1_500;
+pub(super) const EARLY_MS: Millis = 4_000;
 
 /// What is remembered of the changes of each square.
 #[derive(Debug, Clone)]
