@@ -249,6 +249,45 @@ impl Sensing {
         self.unseen_at_press(now, side, cx).is_some()
     }
 
+    /// The game ends by something else than a move, so that the man who is gone will not come back: he has captured.
+    pub fn handle_end(&mut self, now: Millis, cx: &Context<'_>) {
+        if !self.is_poor() || !cx.following || self.waiting.is_some() {
+            return;
+        }
+        if let Some(tentative) = self.tentative.take()
+            && tentative.shown
+        {
+            self.tell_tentative(tentative, cx);
+            return;
+        }
+        let view = self.view(cx);
+        let (n, tip) = (view.len(), view.tip());
+        // The kings may show the result by now.
+        let aside = match self.sign {
+            Some(_) => {
+                let centre: Bitboard = CENTRE.into_iter().collect();
+                tip.board().kings() | (centre & !self.picture.vacant())
+            }
+            None => Bitboard::EMPTY,
+        };
+        let mask = self.mask(&view) | aside;
+        let captures = self.unseen_captures(tip, mask, view.last(), view.seen_at(n));
+        let Some(m) = captures
+            .first()
+            .and_then(|line| line.moves.first())
+            .copied()
+        else {
+            return;
+        };
+        if !self.may_play(tip, m) {
+            return;
+        }
+        let at = self.shown_at(tip, m, view.seen_at(n), now);
+        let moves = vec![Seen::new(tip, m, at)];
+        self.arrived_by(moves, now, cx);
+        self.flush(cx);
+    }
+
     /// From the tip, or where his last move stopped on the way.
     fn unseen_at_press(
         &self,

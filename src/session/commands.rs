@@ -452,6 +452,9 @@ impl Table {
     }
 
     fn set_result(&mut self, verdict: Verdict) {
+        if verdict.result != GameResult::Unknown {
+            self.tell_last_capture();
+        }
         let Some(game) = &mut self.game else { return };
         let over = game.is_over();
         if verdict.result == GameResult::Unknown {
