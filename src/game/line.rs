@@ -204,7 +204,10 @@ impl Line {
             let mv = match words.next() {
                 Some(word) => position.parse_uci(word, false)?,
                 // The man may be another by now.
-                None => position.parse_uci(&position.uci(ply.mv), false)?,
+                None => {
+                    let irregular = ply.doubt == Some(Doubt::IllegalAccepted);
+                    position.parse_uci(&position.uci(ply.mv), irregular)?
+                }
             };
             let seen = Seen::new(&position, mv, ply.seen_at);
             position = seen.after.clone();

@@ -1,7 +1,7 @@
 //! How a game ends: by the board, by the kings, by the arbiter.
 
 use super::record::{Event, Game};
-use super::{CompletedBy, CorrectionReason, MoveState, Ply, Seen};
+use super::{CompletedBy, CorrectionReason, Ply, Seen};
 use crate::Millis;
 use crate::laws::result::{CENTRE, GameResult};
 use schemars::JsonSchema;
@@ -149,9 +149,7 @@ impl Game {
 
     /// The result of a game that is over, be it for the first time or put right.
     pub fn set_result(&mut self, verdict: Verdict) {
-        for ply in &mut self.line.plies {
-            ply.state = MoveState::Final;
-        }
+        self.make_final();
         self.verdict = verdict.clone();
         self.tell(Event::Ended(verdict));
         self.change();

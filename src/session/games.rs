@@ -148,6 +148,11 @@ impl Table {
         let now = self.now;
         let (sensing, cx) = self.sensing();
         sensing.handle_end(now, &cx);
+        self.take_observations();
+    }
+
+    /// What sensing has to say is taken into the record before anything else is done.
+    pub(super) fn take_observations(&mut self) {
         while let Some(observation) = self.sensing.poll_observation() {
             self.stage(|| format!("  {}", output::observed(&observation)));
             self.observe(observation);
