@@ -13,7 +13,17 @@ impl Sensing {
         if differing.is_empty() {
             return differing;
         }
-        (self.faulty() | self.gone_before(view, view.len(), None)) & differing
+        (self.faulty() | self.gone(view)) & differing
+    }
+
+    /// Men that are in no hand: each side has moved since its own went. Who has the move may have lifted his man while the other was
+    /// still moving.
+    fn gone(&self, view: &View<'_>) -> Bitboard {
+        let n = view.len();
+        let turn = view.tip().turn();
+        let early = view.seen_at(n).saturating_sub(trail::EARLY_MS);
+        let own = view.seen_at(n.saturating_sub(1)).max(early);
+        self.gone_until(view, view.seen_at(n), !turn) | self.gone_until(view, own, turn)
     }
 
     /// The squares of all standing faults.
@@ -23,25 +33,11 @@ impl Sensing {
         })
     }
 
-    /// Men that were off the board before ply `ply` was seen, of one side or of both.
-    pub(super) fn gone_before(
-        &self,
-        view: &View<'_>,
-        ply: usize,
-        color: Option<Color>,
-    ) -> Bitboard {
-        if ply == 0 {
-            return Bitboard::EMPTY;
-        }
-        let board = view.tip().board();
-        let men = color.map_or(board.occupied(), |color| board.by_color(color));
-        let gone = men & self.picture.vacant();
-        if gone.is_empty() {
-            return gone;
-        }
-        let seen_at = view.seen_at(ply);
+    /// Men of this side that were off the board before this time.
+    fn gone_until(&self, view: &View<'_>, until: Millis, color: Color) -> Bitboard {
+        let gone = view.tip().board().by_color(color) & self.picture.vacant();
         gone.into_iter()
-            .filter(|square| self.trail.at(*square) < seen_at)
+            .filter(|square| self.trail.at(*square) < until)
             .collect()
     }
 
@@ -50,7 +46,7 @@ impl Sensing {
         let n = view.len();
         (n.saturating_sub(1)..=n)
             .filter(|ply| *ply > 0)
-            .map(|ply| self.gone_before(view, ply, Some(view.position(ply - 1).turn())))
+            .map(|ply| self.gone_until(view, view.seen_at(ply), view.position(ply - 1).turn()))
             .fold(Bitboard::EMPTY, |all, squares| all | squares)
             & !self.faulty()
     }

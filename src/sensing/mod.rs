@@ -18,6 +18,7 @@ use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks
 use std::collections::VecDeque;
 
 pub mod explain;
+mod fast;
 mod faults;
 mod kings;
 mod look;
@@ -52,6 +53,8 @@ pub struct Timing {
     pub hold_rook: Millis,
     /// An older position must stand for so long to count as a takeback.
     pub takeback: Millis,
+    /// Men that stand where nothing explains them, while hands go on, tell of something that was missed.
+    pub lost: Millis,
     /// A press is judged at most so long after it.
     pub press: Millis,
     /// A dump that was asked for must come within this time of the press.
@@ -82,6 +85,7 @@ impl Default for Timing {
             hold_short: 200,
             hold_rook: 3_000,
             takeback: 1_000,
+            lost: 300,
             press: 500,
             dump: 1_500,
             grace: 3_500,
@@ -280,6 +284,8 @@ pub struct Sensing {
     away: Option<usize>,
     /// The last plies may have been a takeback; it is judged once the board has rested.
     retraced: bool,
+    /// Since when men stand where nothing explains them, while hands go on.
+    lost_since: Option<Millis>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -348,6 +354,7 @@ impl Sensing {
             unspent: None,
             away: None,
             retraced: false,
+            lost_since: None,
             look_due: false,
             waiting: None,
             waiting_since: 0,
@@ -407,6 +414,9 @@ impl Sensing {
             self.look_due = true;
         } else {
             self.look(now, cx);
+            if look == Look::Dump && self.lost_since.is_some() {
+                self.look_for_missed(now, cx);
+            }
         }
     }
 
@@ -461,7 +471,12 @@ impl Sensing {
             return;
         }
         // His move stands and is told: this completes it, whatever is seen before the press is judged.
-        let spent = in_place
+        // The man that he lifts next may be in his hand already.
+        let stands = view.last().is_some_and(|last| {
+            let man = view.tip().board().piece_at(last.to());
+            man.is_some_and(|man| self.picture.piece(last.to()) == Some(man))
+        });
+        let spent = (in_place || stands)
             && n >= 1
             && view.position(n - 1).turn() == side
             && recorded(n).is_some_and(|ply| !ply.pressed);
@@ -557,6 +572,7 @@ impl Sensing {
         self.unspent = None;
         self.away = None;
         self.retraced = false;
+        self.lost_since = None;
         self.look_due = false;
         self.resumed = false;
         self.waiting = None;
@@ -609,6 +625,14 @@ impl Sensing {
         {
             self.judge_press_if_due(now, cx);
             return "press";
+        }
+        if self
+            .lost_since
+            .is_some_and(|since| now >= since + self.timing.lost)
+        {
+            self.look_for_missed(now, cx);
+            self.tell_sync();
+            return "lost";
         }
         if self.retraced && now >= self.last_change + self.timing.takeback {
             self.retraced = false;
@@ -689,6 +713,9 @@ impl Sensing {
         if let Some((at, _)) = self.lift_over_fault {
             add(at + self.timing.reply_lift);
         }
+        if let Some(since) = self.lost_since {
+            add(since + self.timing.lost);
+        }
         if self.retraced || (!self.dump_asked && (cx.can_dump || self.is_poor())) {
             add(self.last_change + self.timing.takeback);
         }
@@ -710,6 +737,7 @@ impl Sensing {
         self.lift_over_fault = None;
         self.look_due = false;
         self.retraced = false;
+        self.lost_since = None;
         self.searched = true;
         self.dump_asked = true;
         self.grace_passed = true;
