@@ -663,6 +663,7 @@ mod tests {
                 "press" => r#"{"args":{"side":"white"}}"#,
                 "play" => r#"{"args":{"move":"e4"}}"#,
                 "set_position" => r#"{"args":{"fen":""}}"#,
+                "resolve" => r#"{"args":{"ply":1}}"#,
                 "result" => r#"{"args":{"result":"*"}}"#,
                 "orientation" => r#"{"args":{"orientation":"auto"}}"#,
                 "ack" | "dismiss" => r#"{"args":{"alert":"a1"}}"#,
