@@ -109,6 +109,22 @@ impl Sensing {
             && mover(&view, view.len()) == Some(side)
             && view.last().is_some_and(stands);
         if self.observations.len() == told && his_is_pending {
+            let held = view.last().is_some_and(|last| {
+                let king = view.tip().board().king_of(side);
+                let king = king.filter(|_| last.role() == Role::Rook);
+                [Some(last.to()), king]
+                    .into_iter()
+                    .flatten()
+                    .any(|square| self.picture.is_empty(square))
+            });
+            if held && !press.waits && !press.overtaken {
+                // Pressed with the other hand: the man in this one may go on, or castle.
+                self.presses.push_front(Press {
+                    waits: true,
+                    ..press
+                });
+                return;
+            }
             self.flush(cx);
         }
         if self.observations.len() > told {
