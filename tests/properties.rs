@@ -758,12 +758,12 @@ const FROM_HANDS: &[publish::AlertKind] = &[
     publish::AlertKind::ReleaseViolation,
 ];
 
-/// The most that is kept of what a board of this family says: a dump with its header (protocol sheet 3.1 and 3.3), or a line and the
-/// scan before it.
+/// The most that is kept of what a board of this family says: a frame (protocol sheet 3.1), or a line and the scan before it.
 fn longest(family: Family) -> usize {
     match family {
         Family::Psb1 => 2 * 85,
-        _ => 67,
+        // Trademark and log may be as long as a header can announce.
+        _ => 0x3fff,
     }
 }
 

@@ -353,6 +353,23 @@ async fn a_link_follows_the_board_that_is_plugged_in_instead() {
     assert!(std::fs::symlink_metadata(&link).is_err());
 }
 
+#[test]
+fn every_kind_of_hands_plays_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("games.pgn"), GAME).unwrap();
+    for hands in ["clean", "human", "blitz", "faulty"] {
+        let arguments = [
+            "--hands", hands, "--link", "board", "--speed", "60", "--think", "1", "--linger", "1",
+        ];
+        let mut command = Running(simulate(folder.path(), &arguments).spawn().unwrap());
+        command.first_line();
+        let link = folder.path().join("board");
+        let mut host = Host::open(link.to_str().unwrap());
+        host.listen_until("the dump", |host| host.dumps == 1);
+        assert_eq!(command.exit_code(), 0, "{hands}");
+    }
+}
+
 /// Exit code and standard error of a command that does not get as far as playing.
 fn refused(pgn: &str, arguments: &[&str]) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();

@@ -13,13 +13,13 @@ use std::fmt::Write as _;
 use case::{Case, Event};
 use fastrand::Rng;
 use jadoube::publish::Severity;
-use jadoube::replay;
+use jadoube::replay::{self, Summary};
 use jadoube::session::Settings;
 use jadoube::trace::{Seconds, Trace};
 use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
 use shakmaty::{
-    Board, CastlingMode, CastlingSide, Chess, Color, Move, Piece, Position as _, Rank, Role,
-    Square, attacks,
+    Bitboard, Board, CastlingMode, CastlingSide, Chess, Color, Move, Piece, Position as _, Rank,
+    Role, Square, attacks,
 };
 
 #[test]
@@ -491,6 +491,165 @@ fn irregular_moves_anywhere() {
     );
 }
 
+/// A man too many stands somewhere, or one has been knocked off, while play goes on on other squares: every ply is read as it is
+/// played, that square is told and no other, and once it is put right nothing is left.
+#[test]
+fn play_beside_a_standing_fault() {
+    let count = seeds(80);
+    let mut failures = Vec::new();
+    let mut tried = 0;
+    for seed in 0..count {
+        let mut chance = Rng::with_seed(7_000 + seed);
+        let press = [Press::Command, Press::Clock][chance.usize(..2)];
+        let mut played = Played::new(&mut chance, press);
+        if !played.some_plies(2 + chance.usize(..20), &mut chance) {
+            continue;
+        }
+        let board = played.position.board().clone();
+        let square = Square::new(chance.u32(..64));
+        let man = board.piece_at(square);
+        let put = match man {
+            Some(man) if man.role == Role::King => continue,
+            Some(_) => None,
+            None => {
+                let roles = [
+                    Role::Pawn,
+                    Role::Knight,
+                    Role::Bishop,
+                    Role::Rook,
+                    Role::Queen,
+                ];
+                Some(roles[chance.usize(..5)].of(Color::from_white(chance.bool())))
+            }
+        };
+        // A man that another of his kind could have become is told apart by time alone.
+        let reached = |man: Piece| match man.role {
+            Role::Pawn => Bitboard::from(square.file()),
+            _ => attacks::attacks(square, man, board.occupied()),
+        };
+        if put.is_some_and(|man| (reached(man) & board.by_piece(man)).any()) {
+            continue;
+        }
+        // It happens between two moves, or while one is made.
+        if chance.bool() {
+            played.tape.now += chance.u64(50..2_000);
+            played
+                .tape
+                .update(square, put.map(Piece::char), false, &mut chance);
+            played.tape.now += chance.u64(50..2_000);
+        } else {
+            played.accident = Some((square, put));
+        }
+        let plies = 1 + chance.usize(..6);
+        if !played.some_plies_elsewhere(plies, Some(square), &mut chance) {
+            continue;
+        }
+        let at_once = played.tape.now;
+        played
+            .tape
+            .update(square, man.map(Piece::char), false, &mut chance);
+        played.tape.now += chance.u64(1_200..3_000);
+        if !played.some_plies(2, &mut chance) {
+            continue;
+        }
+        played.tape.now += 1_500;
+        tried += 1;
+        if let Err(why) = played.judge_beside(square, at_once) {
+            failures.push(format!(
+                "seed {seed} {press:?} {man:?} {put:?} {square} over {plies}: {why}\n  {}",
+                played.position_text()
+            ));
+            if std::env::var_os("JADOUBE_SHOW").is_some() {
+                failures.push(played.tape.text.clone());
+            }
+        }
+    }
+    println!("{tried} standing faults");
+    assert!(tried > count / 2, "only {tried} of {count} came to a try");
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// Plies are taken back, man by man in any order, while the clock stands or runs, and the game goes on from there: the record has what
+/// was played, and nobody is told of men on their way back.
+#[test]
+fn plies_taken_back_in_any_order() {
+    let count = seeds(80);
+    let mut failures = Vec::new();
+    let mut tried = 0;
+    for seed in 0..count {
+        let mut chance = Rng::with_seed(5_000 + seed);
+        let press = [Press::Command, Press::Clock, Press::None][chance.usize(..3)];
+        let mut played = Played::new(&mut chance, press);
+        // Where nobody presses, men that go back one after the other make moves.
+        let depth = match press {
+            Press::None => 1,
+            _ => 1 + chance.usize(..4),
+        };
+        // The array, from further than two plies, is the next game's.
+        let plies = usize::from(depth > 2) + chance.usize(..16);
+        if !played.some_plies(plies, &mut chance) {
+            continue;
+        }
+        let target = played.position.clone();
+        let mut later = Vec::new();
+        while later.len() < depth && played.some_plies(1, &mut chance) {
+            later.push(played.position.clone());
+        }
+        // Another move from a later position may look the same, and is likelier.
+        let leads_there = |from: &Chess| {
+            let moves = from.legal_moves();
+            let to = |m: &Move| from.clone().play(*m).expect("legal");
+            moves.iter().any(|m| to(m).board() == target.board())
+        };
+        if later.len() < depth || later.iter().any(leads_there) {
+            continue;
+        }
+        let stopped = press == Press::Clock && chance.bool();
+        if stopped {
+            let turn = played.position.turn();
+            played.tape.clock(turn, false, &mut chance);
+            played.tape.now += 1_500;
+        }
+        played.put_back(target.board(), &mut chance);
+        played.tape.now += 2_500;
+        if press == Press::Clock {
+            played.tape.clock(target.turn(), true, &mut chance);
+            played.tape.now += 1_500;
+        }
+        played.uci.truncate(plies);
+        played.position = target;
+        if !played.some_plies(2, &mut chance) {
+            continue;
+        }
+        played.tape.now += 1_500;
+        tried += 1;
+        if let Err(why) = played.judge(None) {
+            let clock = if stopped { "stands" } else { "runs" };
+            failures.push(format!(
+                "seed {seed} {press:?} {depth} of {}, the clock {clock}: {why}\n  {}",
+                plies + depth,
+                played.position_text()
+            ));
+            if std::env::var_os("JADOUBE_SHOW").is_some() {
+                failures.push(played.tape.text.clone());
+            }
+        }
+    }
+    println!("{tried} takebacks");
+    assert!(tried > count / 2, "only {tried} of {count} came to a try");
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
 /// Whole games by random moves and random hands, without anything irregular: every ply, and no alert.
 #[test]
 fn random_games_by_random_hands() {
@@ -535,6 +694,8 @@ struct Played {
     press: Press,
     /// The longest pause between two squares of a move.
     pause: u64,
+    /// What happens to a square in the middle of the next move.
+    accident: Option<(Square, Option<Piece>)>,
 }
 
 impl Played {
@@ -561,14 +722,36 @@ impl Played {
             uci: Vec::new(),
             press,
             pause: [60, 200, 600][chance.usize(..3)],
+            accident: None,
         }
     }
 
     /// Plays on; false if the game ended before.
     fn some_plies(&mut self, plies: usize, chance: &mut Rng) -> bool {
+        self.some_plies_elsewhere(plies, None, chance)
+    }
+
+    /// The same by moves that have nothing to do with a square.
+    fn some_plies_elsewhere(
+        &mut self,
+        plies: usize,
+        square: Option<Square>,
+        chance: &mut Rng,
+    ) -> bool {
         for _ in 0..plies {
+            let concerns = |m: &Move| {
+                let path = m.from().map(|from| attacks::between(from, m.to()));
+                square.is_some_and(|square| {
+                    m.from() == Some(square)
+                        || m.to() == square
+                        || m.is_castle()
+                        || m.is_en_passant()
+                        || path.is_some_and(|path| path.contains(square))
+                })
+            };
             let moves = self.position.legal_moves();
-            let Some(m) = chance.choice(moves.iter().copied().collect::<Vec<_>>()) else {
+            let moves: Vec<Move> = moves.into_iter().filter(|m| !concerns(m)).collect();
+            let Some(m) = chance.choice(moves) else {
                 return false;
             };
             let after = self.position.clone().play(m).expect("legal");
@@ -584,6 +767,42 @@ impl Played {
             self.tape.now += chance.u64(600..4_000);
         }
         true
+    }
+
+    /// Two hands put the men back to where they stood, in any order.
+    fn put_back(&mut self, target: &Board, chance: &mut Rng) {
+        let mut in_hand = 0;
+        loop {
+            let board = &self.tape.board;
+            let lacks = |man: Piece| board.by_piece(man).count() < target.by_piece(man).count();
+            let (mut lifts, mut places) = (Vec::new(), Vec::new());
+            for square in Square::ALL {
+                match (board.piece_at(square), target.piece_at(square)) {
+                    (now, then) if now == then => {}
+                    (Some(_), _) => lifts.push((square, None)),
+                    (None, man) => {
+                        places.extend(man.filter(|man| lacks(*man)).map(|man| (square, Some(man))))
+                    }
+                }
+            }
+            let may_lift = places.is_empty() || in_hand < 2;
+            let steps = if may_lift {
+                [lifts, places].concat()
+            } else {
+                places
+            };
+            let Some((square, man)) = chance.choice(steps) else {
+                return;
+            };
+            in_hand = if man.is_none() {
+                in_hand + 1
+            } else {
+                0.max(in_hand - 1)
+            };
+            self.tape
+                .update(square, man.map(Piece::char), false, chance);
+            self.tape.now += chance.u64(150..900);
+        }
     }
 
     /// Makes a move as a hand might.
@@ -649,6 +868,11 @@ impl Played {
             self.tape
                 .update(square, man.map(Piece::char), false, chance);
             self.tape.now += chance.u64(20..=self.pause);
+            if let Some((square, man)) = self.accident.take() {
+                self.tape
+                    .update(square, man.map(Piece::char), false, chance);
+                self.tape.now += chance.u64(20..=self.pause);
+            }
         }
     }
 
@@ -688,11 +912,62 @@ impl Played {
         self.uci.join(" ")
     }
 
-    fn judge(&self, told: Option<(&str, u64, u64)>) -> Result<(), String> {
+    /// The record, and nothing told but what differs on this square, until it is put right.
+    fn judge_beside(&self, square: Square, restored: u64) -> Result<(), String> {
+        let summary = self.summary()?;
+        self.judge_record(&summary)?;
+        for alert in &summary.alerts {
+            let kind = word(&alert.alert.kind);
+            let told = alert.alert.squares == [square.to_string()];
+            if kind != "displaced" || !told || alert.closed_ms != Some(restored) {
+                return Err(format!(
+                    "{kind} until {:?}: {}",
+                    alert.closed_ms, alert.alert.text
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn summary(&self) -> Result<Summary, String> {
         let trace = Trace::parse(&self.tape.text).map_err(|error| error.to_string())?;
         let settings =
             replay::settings(&trace, Settings::new("1")).map_err(|error| error.to_string())?;
-        let summary = replay::summarise("played", &replay::replay(&trace, settings));
+        Ok(replay::summarise(
+            "played",
+            &replay::replay(&trace, settings),
+        ))
+    }
+
+    fn judge(&self, told: Option<(&str, u64, u64)>) -> Result<(), String> {
+        let summary = self.summary()?;
+        self.judge_record(&summary)?;
+        let mut right = false;
+        for alert in &summary.alerts {
+            let kind = word(&alert.alert.kind);
+            let loud = alert.alert.severity != Severity::Info;
+            if let Some((expected, pressed, restored)) = told
+                && kind == expected
+                && alert.alert.severity == Severity::Urgent
+            {
+                if alert.raised_ms > pressed + 2_000 || alert.closed_ms != Some(restored) {
+                    return Err(format!(
+                        "{kind} from {} to {:?}, not {pressed} to {restored}",
+                        alert.raised_ms, alert.closed_ms
+                    ));
+                }
+                right = true;
+            } else if loud {
+                return Err(format!("alert {kind}: {}", alert.alert.text));
+            }
+        }
+        match told {
+            Some((kind, ..)) if !right => Err(format!("no {kind} was told")),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_record(&self, summary: &Summary) -> Result<(), String> {
         let game = summary.games.last().ok_or("no game")?;
         if summary.games.len() != 1 {
             return Err(format!("{} games", summary.games.len()));
@@ -717,29 +992,7 @@ impl Played {
         if !game.in_sync {
             return Err("out of sync at the end".into());
         }
-        let mut right = false;
-        for alert in &summary.alerts {
-            let kind = word(&alert.alert.kind);
-            let loud = alert.alert.severity != Severity::Info;
-            if let Some((expected, pressed, restored)) = told
-                && kind == expected
-                && alert.alert.severity == Severity::Urgent
-            {
-                if alert.raised_ms > pressed + 2_000 || alert.closed_ms != Some(restored) {
-                    return Err(format!(
-                        "{kind} from {} to {:?}, not {pressed} to {restored}",
-                        alert.raised_ms, alert.closed_ms
-                    ));
-                }
-                right = true;
-            } else if loud {
-                return Err(format!("alert {kind}: {}", alert.alert.text));
-            }
-        }
-        match told {
-            Some((kind, ..)) if !right => Err(format!("no {kind} was told")),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 

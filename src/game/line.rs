@@ -167,6 +167,25 @@ impl Line {
         (1..=self.len()).rev().find(|ply| self.mover(*ply) == side)
     }
 
+    /// Whether the order of some of its plies is in doubt.
+    pub fn has_open_order(&self) -> bool {
+        let in_doubt = |ply: &Ply| ply.doubt == Some(Doubt::Ambiguous);
+        self.plies.iter().any(in_doubt)
+    }
+
+    /// How many of the last plies put men back to where earlier ones had moved them from.
+    pub fn steps_back(&self) -> usize {
+        let mut moved: Vec<Move> = self.plies.iter().map(|ply| ply.mv).collect();
+        let mut steps = 0;
+        while let Some(last) = moved.pop()
+            && let Some(undone) = moved.iter().rposition(|earlier| puts_back(last, *earlier))
+        {
+            moved.remove(undone);
+            steps += 1;
+        }
+        steps
+    }
+
     /// UCI of the ply at this index, counted from 0.
     pub fn uci(&self, index: usize) -> String {
         self.position(index).uci(self.plies[index].mv)
@@ -185,5 +204,28 @@ impl Line {
             position = position.play(*m);
         }
         words.join(" ")
+    }
+}
+
+/// Whether a move puts a man back to where another had moved him from.
+pub fn puts_back(m: Move, moved: Move) -> bool {
+    match (m, moved) {
+        (
+            Move::Normal {
+                role,
+                from,
+                to,
+                capture: None,
+                promotion: None,
+            },
+            Move::Normal {
+                role: same,
+                from: home,
+                to: stood,
+                capture: None,
+                promotion: None,
+            },
+        ) => role == same && from == stood && to == home,
+        _ => false,
     }
 }

@@ -23,7 +23,7 @@ mod result;
 pub mod snapshot;
 
 pub use clocks::{Clocks, FlagFall};
-pub use line::{CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, Seen};
+pub use line::{CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, Seen, puts_back};
 pub use opening::{Armed, Openings, Terms};
 pub use pairing::{Pairing, PairingError};
 pub use record::{Change, Event, Game, Orders, Phase, Readings};

@@ -457,7 +457,7 @@ impl Game {
     /// Whether an array like this on the board can be this game still: reached by taking back, or by playing, as when all knights
     /// have gone home.
     pub fn explains_array(&self, start: &Position) -> bool {
-        if self.line.len() <= 2 {
+        if self.line.len() <= 2 + self.line.steps_back() {
             return true;
         }
         let tip = self.line.tip();

@@ -151,6 +151,7 @@ impl Sensing {
                 let effects = tip.effects(m);
                 let squares = effects.squares();
                 let made = squares.is_subset(open)
+                    && !self.is_of_another_man(m)
                     && effects.iter().all(|(square, man)| {
                         self.picture
                             .at(square)
@@ -571,6 +572,8 @@ impl Sensing {
             .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
         if irregular
             && quiet_before
+            && !self.is_on_the_way_back(&view, open)
+            && !is_victim_of(tip, square, open)
             && self.faults.iter().all(|fault| fault.level == Level::Noted)
             && !explain::is_in_progress(tip, &self.picture, open)
         {
@@ -634,6 +637,16 @@ pub(super) fn unfinished_fault(m: Move, left: Bitboard, side: Color, since: Mill
         level: Level::Told,
         ..Fault::new(kind, left, since)
     }
+}
+
+/// Whether a man that left one of these squares may be about to take the man on this one (case R6).
+fn is_victim_of(position: &Position, victim: Square, left: Bitboard) -> bool {
+    let takes = |m: &Move| {
+        m.is_capture()
+            && super::look::capture_square(*m) == victim
+            && m.from().is_some_and(|from| left.contains(from))
+    };
+    position.moves().iter().any(takes)
 }
 
 /// Whether this would be a move if it were this side's turn.

@@ -1,6 +1,7 @@
 //! Looks the placement up next to where the game stands, at every change: the same, one move on, the last move otherwise or not at
 //! all. What is seen is held back until it has stood for as long as the move may be unfinished.
 
+use super::trail::EARLY_MS;
 use super::*;
 
 impl Sensing {
@@ -81,7 +82,7 @@ impl Sensing {
             }
             let found = explain::moves_to(tip, &self.picture, differing, mask);
             if let Some(m) = self.arrived(tip, &found, view.last(), view.seen_at(view.len())) {
-                if !self.may_play(tip, m) {
+                if !self.may_play(tip, m) || self.is_of_another_man(m) {
                     return false;
                 }
                 // A man that was missing from where it went may have gone on from there unseen.
@@ -101,7 +102,7 @@ impl Sensing {
                 return true;
             }
             let n = view.len();
-            if n > 0 && mask.is_empty() {
+            if n > 0 {
                 let before = view.position(n - 1);
                 let differing = self.picture.differing(before.board());
                 if differing.is_empty() {
@@ -111,12 +112,15 @@ impl Sensing {
                     }
                     return false;
                 }
-                let found = explain::moves_to(before, &self.picture, differing, none);
+                let found = explain::moves_to(before, &self.picture, differing, mask);
+                // Beside what is set aside a man may only go on: anything else has less to go by.
+                let goes_on = |m| view.last().is_some_and(|stopped| is_continued(stopped, m));
                 let since = view.seen_at(n - 1);
                 let last = n.checked_sub(2).and_then(|index| view.mv(index));
                 if let Some(m) = self.arrived(before, &found, last, since)
                     && self.may_play(before, m)
                     && (m.is_castle() || self.may_move_on(tip))
+                    && (mask.is_empty() || goes_on(m))
                 {
                     let next = Seen::found(before, m, self.shown_at(before, m, since, now));
                     self.otherwise(n - 1, vec![next], now, cx);
@@ -163,11 +167,25 @@ impl Sensing {
             let goes_on = |line: &[Move]| is_continued(last, line[0]);
             let before = view.position(view.len() - 1);
             let fewer = explain::lines_to(before, &self.picture, mask, 2, goes_on);
-            if !fewer.found.is_empty() {
+            if !fewer.found.is_empty() || self.replied_long_before(view, line[0], last) {
                 return None;
             }
         }
         Some(self.seen(tip, &line, now))
+    }
+
+    /// Whether the man of this reply was gone long before the move that it answers, which may rather have gone on without it.
+    fn replied_long_before(&self, view: &View<'_>, reply: Move, last: Move) -> bool {
+        let n = view.len();
+        let Some(square) = reply.from().filter(|from| {
+            self.picture.is_empty(*from) && self.trail.at(*from) + EARLY_MS < view.seen_at(n)
+        }) else {
+            return false;
+        };
+        let before = view.position(n - 1);
+        let differing = self.picture.differing(before.board());
+        let found = explain::moves_to(before, &self.picture, differing, Bitboard::from(square));
+        found.iter().any(|m| is_continued(last, *m))
     }
 
     /// The board shows where the game stands: whatever the hands did in between was nothing.
@@ -395,6 +413,15 @@ impl Sensing {
             .all(|square| self.trail.at(square) < stopped)
     }
 
+    /// Whether the man on the square that `m` leads to had come there before: a man too many, that nobody moved there now. A queen
+    /// may be ready before her pawn goes.
+    pub(super) fn is_of_another_man(&self, m: Move) -> bool {
+        let from = m
+            .from()
+            .filter(|_| m.promotion().is_none() && !m.is_castle());
+        from.is_some_and(|from| self.trail.was_there_before(from, m.to()))
+    }
+
     /// How long a move is held before it is told: it may not be finished.
     pub(super) fn hold(&self, before: &Position, m: Move, cx: &Context<'_>) -> Millis {
         let (settle, hold) = match cx.time_trouble {
@@ -475,6 +502,9 @@ impl Sensing {
     /// Tells what was held back.
     pub(super) fn flush(&mut self, cx: &Context<'_>) {
         if let Some(tentative) = self.tentative.take() {
+            // With what is taken back a fault may be over.
+            self.look_due |=
+                tentative.why == CorrectionReason::TakenBack && !self.faults.is_empty();
             self.tell_tentative(tentative, cx);
         }
     }
@@ -530,7 +560,7 @@ pub(super) fn sole(found: &[Move]) -> Option<Move> {
 
 /// How far back a takeback can go: an array, from further away than two plies, is the next game's.
 pub(super) fn deepest_takeback(line: &Line, plies: usize) -> usize {
-    usize::from(plies > 2 && line.start.is_array())
+    usize::from(plies > 2 + line.steps_back() && line.start.is_array())
 }
 
 fn is_king_to_centre(m: Move) -> bool {

@@ -2,6 +2,7 @@
 //! tell it from men that go home. The clock can: moves are pressed, what is taken back is not.
 
 use super::*;
+use crate::game::puts_back;
 
 impl Sensing {
     /// What stands after this reading may be how many plies stood before: the last ones have put back, man by man, what those before
@@ -44,27 +45,5 @@ impl Sensing {
             let why = CorrectionReason::TakenBack;
             self.tell_change(keep, Vec::new(), keep, why, Vec::new(), cx);
         }
-    }
-}
-
-fn puts_back(m: Move, moved: Move) -> bool {
-    match (m, moved) {
-        (
-            Move::Normal {
-                role,
-                from,
-                to,
-                capture: None,
-                promotion: None,
-            },
-            Move::Normal {
-                role: same,
-                from: home,
-                to: stood,
-                capture: None,
-                promotion: None,
-            },
-        ) => role == same && from == stood && to == home,
-        _ => false,
     }
 }

@@ -17,7 +17,7 @@ impl Sensing {
         {
             return;
         }
-        if self.heal(now, cx) || !self.is_unexplained(cx) {
+        if self.heal(now, cx) || self.is_back_from_faults(cx) || !self.is_unexplained(cx) {
             return;
         }
         let view = self.view(cx);
@@ -34,16 +34,7 @@ impl Sensing {
         let view = self.view(cx);
         let tip = view.tip();
         if let Some((keep, moves)) = older {
-            self.tentative = Some(Tentative {
-                keep,
-                moves,
-                stem: keep,
-                since: self.last_change,
-                hold: self.timing.takeback,
-                shown: true,
-                supposed: false,
-                why: CorrectionReason::TakenBack,
-            });
+            self.take_back_once_at_rest(keep, moves);
             return;
         }
         if let Some(m) = explain::made_with_victim_about(tip, &self.picture, differing) {
@@ -226,6 +217,9 @@ impl Sensing {
             return;
         }
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        if self.is_on_the_way_back(&view, open) {
+            return;
+        }
         if let Some(fault) = self.answered_irregular_move(tip, open) {
             self.raise(fault);
         }
@@ -391,8 +385,12 @@ impl Sensing {
                 for line in lines.found {
                     let on_its_way = line.first().is_some_and(|m| {
                         let from = m.from();
-                        let castles = matches!(m.role(), Role::King | Role::Rook)
-                            && (own & (board.kings() | board.rooks())).any();
+                        // Once he has pressed, a king beside whom a rook is missing has made his step.
+                        let castles = match m.role() {
+                            Role::King => may_still_take && (own & board.rooks()).any(),
+                            Role::Rook => (own & board.kings()).any(),
+                            _ => false,
+                        };
                         let takes = |other: &Move| {
                             other.from() == from
                                 && theirs.contains(capture_square(*other))
@@ -413,13 +411,49 @@ impl Sensing {
         found.map(|line| self.seen(tip, &line, now))
     }
 
-    /// A position of the game so far, or one move from one, that the board shows on every square.
-    pub(super) fn older(
-        &self,
-        view: &View<'_>,
-        now: Millis,
-        cx: &Context<'_>,
-    ) -> Option<(usize, Vec<Seen>)> {
+    /// Men on their way back to an older position can have been told as a fault; once that position stands, all of it was a takeback.
+    fn is_back_from_faults(&mut self, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        if self.faults.is_empty() || self.picture.agrees_with(view.tip().board()) {
+            return false;
+        }
+        let stands = |keep: &usize| self.picture.agrees_with(view.position(*keep).board());
+        let Some(keep) = self.takebacks(&view, cx).rev().find(stands) else {
+            return false;
+        };
+        self.take_back_once_at_rest(keep, Vec::new());
+        true
+    }
+
+    /// Whether men go back to where they stood a few plies ago: each of these squares shows what it showed then, or nothing yet.
+    pub(super) fn is_on_the_way_back(&self, view: &View<'_>, open: Bitboard) -> bool {
+        let n = view.len();
+        let placed = open & !self.picture.vacant();
+        placed.any()
+            && (n.saturating_sub(2 * MISSED)..n).any(|keep| {
+                let board = view.position(keep).board();
+                placed.into_iter().all(|square| {
+                    let shown = self.picture.at(square);
+                    shown.is_none_or(|contents| contents.agrees(board.piece_at(square)))
+                })
+            })
+    }
+
+    fn take_back_once_at_rest(&mut self, keep: usize, moves: Vec<Seen>) {
+        self.tentative = Some(Tentative {
+            keep,
+            moves,
+            stem: keep,
+            since: self.last_change,
+            hold: self.timing.takeback,
+            shown: true,
+            supposed: false,
+            why: CorrectionReason::TakenBack,
+        });
+    }
+
+    /// How many plies a takeback can leave.
+    fn takebacks(&self, view: &View<'_>, cx: &Context<'_>) -> std::ops::Range<usize> {
         let n = view.len();
         let deepest = if cx.unstarted {
             0
@@ -429,11 +463,20 @@ impl Sensing {
             // Without a clock nobody can tell a long takeback from analysis.
             cx.line.len().saturating_sub(2).min(n)
         };
-        let set_aside = self.faulty();
-        for keep in (deepest..n).rev() {
+        deepest..n
+    }
+
+    /// A position of the game so far, or one move from one, that the board shows on every square.
+    pub(super) fn older(
+        &self,
+        view: &View<'_>,
+        now: Millis,
+        cx: &Context<'_>,
+    ) -> Option<(usize, Vec<Seen>)> {
+        for keep in self.takebacks(view, cx).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
-            if (differing & !set_aside).is_empty() {
+            if differing.is_empty() {
                 return Some((keep, Vec::new()));
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
@@ -441,7 +484,14 @@ impl Sensing {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
-        None
+        // What was told already may have been part of a longer way back; only where none explains it does it stay aside.
+        let set_aside = self.faulty();
+        let beside = |keep: &usize| {
+            let position = view.position(*keep);
+            (self.picture.differing(position.board()) & !set_aside).is_empty()
+        };
+        let keep = self.takebacks(view, cx).rev().find(beside)?;
+        Some((keep, Vec::new()))
     }
 
     /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.

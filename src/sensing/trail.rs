@@ -7,6 +7,9 @@ use shakmaty::{Bitboard, Square};
 /// Two squares of one board may be looked at in the wrong order within the time of a scan (protocol sheet 1: 200 to 250 ms).
 pub(super) const SCAN_MS: Millis = 300;
 
+/// A board may show a man's new square before it sees that he has left the old one (case A14), but not so long before.
+pub(super) const EARLY_MS: Millis = 4_000;
+
 /// What is remembered of the changes of each square.
 #[derive(Debug, Clone)]
 pub(super) struct Trail {
@@ -101,6 +104,13 @@ impl Trail {
     /// Squares that last changed together with others, as in a dump: nothing tells their order.
     pub(super) fn unordered(&self) -> Bitboard {
         self.unordered
+    }
+
+    /// Whether the man on `to` stood there long before one left `from`: that one went elsewhere.
+    pub(super) fn was_there_before(&self, from: Square, to: Square) -> bool {
+        let (left, came) = (self.squares[from.to_usize()], self.squares[to.to_usize()]);
+        let seen_singly = !self.unordered.contains(from) && !self.unordered.contains(to);
+        seen_singly && left.is_vacant && !came.is_vacant && came.at + EARLY_MS < left.at
     }
 
     /// From when to when a man can have been on its way from one square to another; none where nothing tells.

@@ -59,6 +59,10 @@ impl Table {
             },
             CloseReason::Ended,
         );
+        if let Some(game) = self.game.as_ref().filter(|game| !game.line.is_empty()) {
+            let by_kings = game.is_over() && game.verdict.by == Some(ResultBy::Kings);
+            self.shown_before = by_kings.then(|| (game.id.clone(), game.verdict.result));
+        }
         let (table, stream) = (&self.settings.table, &self.settings.stream);
         self.game = Some(self.openings.open(table, stream));
         self.played_on = None;
@@ -119,7 +123,12 @@ impl Table {
                 let says = format!("the last move may be one of {}.", doubt.orders);
                 self.tell_doubt(Severity::Info, says);
             }
-            Some(_) | None => {}
+            Some(_) => {}
+            // What nobody had seen singly was taken back, or has been read anew.
+            None if !self.line().has_open_order() => {
+                self.close_alert(Source::Doubt, CloseReason::Superseded);
+            }
+            None => {}
         }
         if let Some(verdict) = self.game.as_ref().and_then(Game::ended_by_the_board) {
             self.end_game(verdict);
@@ -212,7 +221,8 @@ impl Table {
         let sign = game.handle_sign(result, propose, running);
         self.tell_game();
         match sign {
-            Sign::Nothing | Sign::Proposed => {}
+            Sign::Nothing => self.ask_for_the_game_before(result),
+            Sign::Proposed => {}
             Sign::Corrected => self.tell_ended(),
             Sign::Ends(verdict) => self.end_game(verdict),
             Sign::Contradicted(why) => {
@@ -225,6 +235,29 @@ impl Table {
                 self.raise(Source::ResultMismatch, notice);
             }
         }
+    }
+
+    /// The kings stand in the centre of an array from which nothing was played: somebody puts the result of the last game right, for
+    /// which the array came too soon (case K6).
+    fn ask_for_the_game_before(&mut self, result: GameResult) {
+        const KINGS: usize = 4;
+        let Some(game) = self.game.as_ref().filter(|game| !game.was_played()) else {
+            return;
+        };
+        let Some((before, ended)) = &self.shown_before else {
+            return;
+        };
+        let differing = self.sensing.picture().differing(game.line.start.board());
+        if *ended == result || differing.count() > KINGS {
+            return;
+        }
+        let notice = Notice::new(
+            AlertKind::ResultMismatch,
+            Audience::Arbiter,
+            Severity::Warn,
+            format!("the kings show {result}, but game {before} ended {ended}. Ask the players."),
+        );
+        self.raise(Source::ResultMismatch, notice);
     }
 
     /// What is due between moves and between games, and when.

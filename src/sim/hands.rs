@@ -18,7 +18,7 @@ use shakmaty::{Bitboard, Chess, EnPassantMode, Move, Outcome, Position, Square};
 
 use super::faults::{Situation, Slip};
 use super::pgn::SimGame;
-use super::scene::Scene;
+use super::scene::{Ending, Scene};
 use super::script::{Act, GameTruth, Incident, IncidentKind, Manner, Played, Script, Table};
 use crate::Millis;
 use presses::{Care, Presses};
@@ -225,6 +225,10 @@ impl Hands {
         table.act(Act::ClockStop);
         truth.to_ms = table.now;
         for ending in scene.endings() {
+            // Nobody can tell any more who has won.
+            if truth.ends_irregularly() && matches!(ending, Ending::Kings(_)) {
+                continue;
+            }
             truth
                 .incidents
                 .push(self.ending(table, ending, &position, game));
