@@ -337,7 +337,7 @@ impl Hands {
     ) -> Option<(IncidentKind, Vec<Square>)> {
         match before {
             Before::FromTheBox => {
-                self.from_the_box(table);
+                self.take_from_the_box(table);
                 None
             }
             Before::Swap { rotated } => {
@@ -400,7 +400,7 @@ impl Hands {
     }
 
     /// All men from the box, in any order; some are put down beside their squares first (case J6).
-    fn from_the_box(&mut self, table: &mut Table) {
+    fn take_from_the_box(&mut self, table: &mut Table) {
         for square in table.board.occupied() {
             table.lift(square);
             table.wait(self.hand_ms() / 4);
