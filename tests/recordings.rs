@@ -4,11 +4,18 @@
 //! The recordings are other people's and stay in the corpus, `$JADOUBE_CORPUS` or `../shared`; without it nothing is tested.
 //! They carry no times: one message after another, and while the clock runs it sends one each second.
 
+#[allow(dead_code)]
+#[path = "support/games.rs"]
+mod games;
+#[path = "support/outline.rs"]
+mod outline;
+
 use std::fs;
 use std::path::PathBuf;
 
 use jadoube::Millis;
-use jadoube::publish::{AlertKind, Body, Orientation, Payload, Severity, Topic};
+use jadoube::game::MoveState;
+use jadoube::publish::{self, AlertKind, Body, Orientation, Payload, Severity, Topic};
 use jadoube::replay::{self, Replayed, Summary};
 use jadoube::session::Settings;
 use jadoube::trace::{Event, Header, Line, Trace};
@@ -125,6 +132,64 @@ fn restarts_change_nothing() {
     });
 }
 
+/// The same games from their occupied squares and presses alone. Where the board did not show what was played the record says so, from
+/// the moment on at which it could not be told.
+#[test]
+fn from_their_occupied_squares() {
+    for timing in Timing::ALL {
+        let mut faults = Vec::new();
+        let (mut right, mut all, mut doubts) = (0, 0, 0);
+        each(|recording| {
+            let trace = recording.outline(timing);
+            let replayed = recording.replay(&trace);
+            let name = recording.name;
+            for (at, publication) in &replayed.publications {
+                if let Body::Payload(Payload::Game(game)) = &publication.body
+                    && let Some(fault) = unmarked(game, &recording.uci)
+                {
+                    faults.push(format!("{name} at {at}: {fault}"));
+                }
+            }
+            let summary = replay::summarise(name, &replayed);
+            for told in &summary.alerts {
+                if told.alert.severity != Severity::Info {
+                    faults.push(format!("{name} at {}: {}", told.raised_ms, told.alert.text));
+                }
+            }
+            let record = summary
+                .game
+                .map_or_else(Vec::new, |game| game.moves.clone());
+            let same = record.iter().zip(&recording.uci);
+            let same = same.take_while(|(ply, played)| ply.uci == **played).count();
+            if same < recording.uci.len() {
+                faults.push(format!("{name}: {same} of {} plies", recording.uci.len()));
+            }
+            right += same;
+            all += recording.uci.len();
+            doubts += record.iter().filter(|ply| ply.doubt.is_some()).count();
+        });
+        println!("from occupied squares, {timing:?}: {right} of {all} plies, {doubts} in doubt");
+        assert!(faults.is_empty(), "{timing:?}:\n{}", faults.join("\n"));
+    }
+}
+
+/// A completed ply that is not what was played, and no doubt about it or before it.
+fn unmarked(game: &publish::Game, played: &[String]) -> Option<String> {
+    let wrong =
+        (0..game.moves.len()).find(|index| played.get(*index) != Some(&game.moves[*index].uci))?;
+    let marked = game.moves[..=wrong].iter().any(|ply| ply.doubt.is_some());
+    let completed = game.moves[wrong].state == MoveState::Final;
+    (completed && !marked).then(|| {
+        let ply = &game.moves[wrong];
+        format!(
+            "ply {} is {} for {:?}, without doubt",
+            ply.ply,
+            ply.uci,
+            played.get(wrong)
+        )
+    })
+}
+
 /// Virtual time between messages that carry none.
 #[derive(Debug, Clone, Copy)]
 enum Timing {
@@ -213,6 +278,20 @@ impl Recording {
             header: Header::default(),
             lines,
         }
+    }
+
+    /// What a presence board would have told of it.
+    fn outline(&self, timing: Timing) -> Trace {
+        let messages = self.trace(timing).lines.into_iter();
+        let messages = messages.filter_map(|line| match line.event {
+            Event::FromBoard(bytes) => Some((line.at_ms, bytes)),
+            _ => None,
+        });
+        outline::outline(&games::Recording {
+            name: self.name,
+            messages: messages.collect(),
+            moves: self.uci.clone(),
+        })
     }
 
     fn replay(&self, trace: &Trace) -> Replayed {
@@ -405,7 +484,7 @@ impl Recording {
     }
 }
 
-fn each(test: impl Fn(&Recording)) {
+fn each(mut test: impl FnMut(&Recording)) {
     let folder = corpus().join("captures/dgt-serial");
     if !folder.is_dir() {
         println!("skipped: no corpus");

@@ -41,7 +41,22 @@ fn main() {
         && let Ok(number) = number.parse()
     {
         match KINDS.iter().find(|known| known.name == kind) {
-            Some(kind) => print!("{}", kind.play(number).trace),
+            Some(kind) => {
+                let l = kind.play(number);
+                print!("{}", l.trace);
+                for (i, t) in l.truth.plies.iter().enumerate() {
+                    eprintln!(
+                        "{} {} {} t{} p{} pr{:?} {:?}",
+                        i + 1,
+                        t.uci,
+                        l.told.record.get(i).map_or("-", |x| &x.uci),
+                        (l.began_ms + t.touched_ms) as f64 / 1000.,
+                        (l.began_ms + t.placed_ms) as f64 / 1000.,
+                        t.pressed_ms.map(|p| (l.began_ms + p) as f64 / 1000.),
+                        t.manners
+                    );
+                }
+            }
             None => eprintln!("no kind {kind}; there are {}", kinds::names()),
         }
         return;

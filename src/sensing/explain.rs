@@ -2,7 +2,7 @@
 //!
 //! Every question here is asked of any sensor alike: a poorer one only leaves more answers.
 
-use crate::board::{Contents, Picture};
+use crate::board::{Contents, Picture, Sense};
 use crate::laws::position::Position;
 use shakmaty::{Bitboard, Color, Move, Role, Square, attacks};
 
@@ -187,6 +187,13 @@ impl<F: Fn(&[Move]) -> bool> Search<'_, F> {
 /// had plies to take them.
 fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usize) -> bool {
     let board = position.board();
+    if picture.sense() == Sense::Presence {
+        // Whose man stands on a square where none stood nobody can tell.
+        let open = picture.differing(board) & !mask;
+        let gone = (open & board.occupied()).count();
+        let came = (open & !board.occupied()).count();
+        return came <= gone && gone - came <= depth;
+    }
     Color::ALL.into_iter().all(|color| {
         let had = board.by_color(color).count();
         let shown = shown_of(color, position, picture, mask);
@@ -350,8 +357,16 @@ pub fn only_hands(position: &Position, picture: &Picture, open: Bitboard) -> boo
     fits(Color::White) && fits(Color::Black)
 }
 
-/// Whether the board shows more men of one side than there are.
+/// Whether the board shows more men of one side than there are, or of both where it cannot tell them apart.
 pub fn has_too_many(position: &Position, picture: &Picture) -> bool {
+    if picture.sense() == Sense::Presence {
+        let shown = Square::ALL.into_iter().filter(|square| {
+            picture
+                .at(*square)
+                .is_some_and(|contents| !contents.is_empty())
+        });
+        return shown.count() > position.board().occupied().count();
+    }
     Color::ALL.into_iter().any(|color| {
         shown_of(color, position, picture, Bitboard::EMPTY)
             > position.board().by_color(color).count()

@@ -13,7 +13,17 @@ impl Sensing {
         if differing.is_empty() {
             return differing;
         }
-        (self.faulty() | self.gone_before(view, view.len(), None)) & differing
+        (self.faulty() | self.gone(view)) & differing
+    }
+
+    /// Men that are in no hand: each side has moved since its own went. Who has the move may have lifted his man while the other was
+    /// still moving.
+    fn gone(&self, view: &View<'_>) -> Bitboard {
+        let n = view.len();
+        let turn = view.tip().turn();
+        let early = view.seen_at(n).saturating_sub(trail::EARLY_MS);
+        let own = view.seen_at(n.saturating_sub(1)).max(early);
+        self.gone_until(view, view.seen_at(n), !turn) | self.gone_until(view, own, turn)
     }
 
     /// The squares of all standing faults.
@@ -23,25 +33,11 @@ impl Sensing {
         })
     }
 
-    /// Men that were off the board before ply `ply` was seen, of one side or of both.
-    pub(super) fn gone_before(
-        &self,
-        view: &View<'_>,
-        ply: usize,
-        color: Option<Color>,
-    ) -> Bitboard {
-        if ply == 0 {
-            return Bitboard::EMPTY;
-        }
-        let board = view.tip().board();
-        let men = color.map_or(board.occupied(), |color| board.by_color(color));
-        let gone = men & self.picture.vacant();
-        if gone.is_empty() {
-            return gone;
-        }
-        let seen_at = view.seen_at(ply);
+    /// Men of this side that were off the board before this time.
+    fn gone_until(&self, view: &View<'_>, until: Millis, color: Color) -> Bitboard {
+        let gone = view.tip().board().by_color(color) & self.picture.vacant();
         gone.into_iter()
-            .filter(|square| self.trail.at(*square) < seen_at)
+            .filter(|square| self.trail.at(*square) < until)
             .collect()
     }
 
@@ -50,7 +46,7 @@ impl Sensing {
         let n = view.len();
         (n.saturating_sub(1)..=n)
             .filter(|ply| *ply > 0)
-            .map(|ply| self.gone_before(view, ply, Some(view.position(ply - 1).turn())))
+            .map(|ply| self.gone_until(view, view.seen_at(ply), view.position(ply - 1).turn()))
             .fold(Bitboard::EMPTY, |all, squares| all | squares)
             & !self.faulty()
     }
@@ -210,7 +206,7 @@ impl Sensing {
             }
             let shown = || {
                 deed.into_iter()
-                    .map(|square| (square, self.picture.piece(square)))
+                    .map(|square| (square, self.man_on(position, deed, square)))
             };
             let after = match fault.shadow.last() {
                 Some(seen) => seen.after.clone(),
@@ -223,6 +219,9 @@ impl Sensing {
             let [reply] = replies.as_slice() else {
                 return None;
             };
+            if self.is_poor() && !self.is_after(*reply, deed) {
+                return None;
+            }
             if !fault.shadow.is_empty() {
                 let reply = Seen::new(after, *reply, self.last_change);
                 fault.shadow.push(reply);
@@ -237,7 +236,7 @@ impl Sensing {
     pub(super) fn classify(&self, position: &Position, open: Bitboard) -> Fault {
         let mut fault = Fault::new(FaultKind::Displaced, open, self.last_change);
         let own_turn = |attempt: &Attempt| attempt.color() == position.turn();
-        let attempt = Attempt::read(position, open, |square| self.picture.piece(square))
+        let attempt = Attempt::read(position, open, |square| self.man_on(position, open, square))
             // A legal move is no fault, whatever else stands on the board.
             .filter(|attempt| !own_turn(attempt) || !is_playable_on_turn(position, *attempt));
         let Some(attempt) = attempt else {
@@ -567,7 +566,7 @@ impl Sensing {
             .map(|other| self.trail.at(other))
             .max()
             .is_some_and(stood);
-        let attempt = Attempt::read(tip, open, |square| self.picture.piece(square));
+        let attempt = Attempt::read(tip, open, |square| self.man_on(tip, open, square));
         let irregular = attempt
             .is_some_and(|attempt| attempt.color() == tip.turn() && !attempt.takes_own_man(tip));
         if irregular

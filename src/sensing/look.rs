@@ -14,6 +14,7 @@ impl Sensing {
             return;
         }
         let resumed = std::mem::take(&mut self.resumed);
+        let lost_since = self.lost_since.take();
         if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
         } else if let Some(tentative) = self.tentative.take() {
@@ -25,6 +26,9 @@ impl Sensing {
             }
         } else if !self.is_on_its_way(cx) && self.match_rivals(now, cx) {
             self.away = None;
+        }
+        if self.observations.is_empty() && self.is_lost(cx) {
+            self.lost_since = lost_since.or(Some(now));
         }
         self.close_restored(cx);
         self.tell_sync();
@@ -85,6 +89,11 @@ impl Sensing {
                 if !self.may_play(tip, m) || self.is_of_another_man(m) {
                     return false;
                 }
+                if let Some((keep, line)) = self.gone_on_under_reply(&view, m) {
+                    let moves = self.seen(view.position(keep), &line, now);
+                    self.otherwise(keep, moves, now, cx);
+                    return true;
+                }
                 // A man that was missing from where it went may have gone on from there unseen.
                 let mends = (tip.effects(m).squares() & self.faulty()).any();
                 let since = view.seen_at(view.len());
@@ -95,6 +104,11 @@ impl Sensing {
                 self.arrived_by(vec![next], now, cx);
                 return true;
             }
+            if self.match_gone_on(now, cx) {
+                return true;
+            }
+            let view = self.view(cx);
+            let tip = view.tip();
             if self.frozen_since.is_none()
                 && let Some(moves) = self.two_plies(&view, differing, mask, now)
             {
@@ -128,7 +142,7 @@ impl Sensing {
                 }
             }
         }
-        false
+        self.match_fast(now, cx)
     }
 
     /// Capture and recapture, or move and reply, in one look at the board.

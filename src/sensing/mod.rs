@@ -14,11 +14,13 @@ use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line, Ply};
 use crate::laws::illegal::{Attempt, IllegalReason};
 use crate::laws::position::Position;
 use crate::laws::result::{CENTRE, GameResult};
-use shakmaty::{Bitboard, CastlingSide, Color, Move, Role, Square, attacks};
+use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
 pub mod explain;
+mod fast;
 mod faults;
+mod kings;
 mod look;
 mod press;
 mod retrace;
@@ -51,6 +53,8 @@ pub struct Timing {
     pub hold_rook: Millis,
     /// An older position must stand for so long to count as a takeback.
     pub takeback: Millis,
+    /// Men that stand where nothing explains them, while hands go on, tell of something that was missed.
+    pub lost: Millis,
     /// A press is judged at most so long after it.
     pub press: Millis,
     /// A dump that was asked for must come within this time of the press.
@@ -81,6 +85,7 @@ impl Default for Timing {
             hold_short: 200,
             hold_rook: 3_000,
             takeback: 1_000,
+            lost: 300,
             press: 500,
             dump: 1_500,
             grace: 3_500,
@@ -279,6 +284,8 @@ pub struct Sensing {
     away: Option<usize>,
     /// The last plies may have been a takeback; it is judged once the board has rested.
     retraced: bool,
+    /// Since when men stand where nothing explains them, while hands go on.
+    lost_since: Option<Millis>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -347,6 +354,7 @@ impl Sensing {
             unspent: None,
             away: None,
             retraced: false,
+            lost_since: None,
             look_due: false,
             waiting: None,
             waiting_since: 0,
@@ -395,8 +403,8 @@ impl Sensing {
         self.dump_seen = false;
         self.grace_passed = false;
         self.retraced = false;
-        if changed.into_iter().any(|square| CENTRE.contains(&square)) {
-            self.watch_kings(now);
+        if self.is_poor() || changed.into_iter().any(|square| CENTRE.contains(&square)) {
+            self.watch_kings(now, Some(cx.line));
         }
         if !cx.following {
             return;
@@ -406,6 +414,9 @@ impl Sensing {
             self.look_due = true;
         } else {
             self.look(now, cx);
+            if look == Look::Dump && self.lost_since.is_some() {
+                self.look_for_missed(now, cx);
+            }
         }
     }
 
@@ -460,7 +471,12 @@ impl Sensing {
             return;
         }
         // His move stands and is told: this completes it, whatever is seen before the press is judged.
-        let spent = in_place
+        // The man that he lifts next may be in his hand already.
+        let stands = view.last().is_some_and(|last| {
+            let man = view.tip().board().piece_at(last.to());
+            man.is_some_and(|man| self.picture.piece(last.to()) == Some(man))
+        });
+        let spent = (in_place || stands)
             && n >= 1
             && view.position(n - 1).turn() == side
             && recorded(n).is_some_and(|ply| !ply.pressed);
@@ -506,6 +522,9 @@ impl Sensing {
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
         self.waiting_since = self.trail.looks();
+        if cx.line.is_empty() && self.picture.agrees_with(cx.line.tip().board()) {
+            self.trail.begin();
+        }
         self.searched = false;
         self.grace_passed = false;
         if cx.following && !wait {
@@ -526,7 +545,7 @@ impl Sensing {
         self.searched = false;
         self.grace_passed = true;
         self.sign = None;
-        self.watch_kings(now);
+        self.watch_kings(now, None);
         if !self.in_sync {
             self.in_sync = true;
             self.observations
@@ -553,6 +572,7 @@ impl Sensing {
         self.unspent = None;
         self.away = None;
         self.retraced = false;
+        self.lost_since = None;
         self.look_due = false;
         self.resumed = false;
         self.waiting = None;
@@ -605,6 +625,14 @@ impl Sensing {
         {
             self.judge_press_if_due(now, cx);
             return "press";
+        }
+        if self
+            .lost_since
+            .is_some_and(|since| now >= since + self.timing.lost)
+        {
+            self.look_for_missed(now, cx);
+            self.tell_sync();
+            return "lost";
         }
         if self.retraced && now >= self.last_change + self.timing.takeback {
             self.retraced = false;
@@ -685,6 +713,9 @@ impl Sensing {
         if let Some((at, _)) = self.lift_over_fault {
             add(at + self.timing.reply_lift);
         }
+        if let Some(since) = self.lost_since {
+            add(since + self.timing.lost);
+        }
         if self.retraced || (!self.dump_asked && (cx.can_dump || self.is_poor())) {
             add(self.last_change + self.timing.takeback);
         }
@@ -706,6 +737,7 @@ impl Sensing {
         self.lift_over_fault = None;
         self.look_due = false;
         self.retraced = false;
+        self.lost_since = None;
         self.searched = true;
         self.dump_asked = true;
         self.grace_passed = true;
@@ -769,46 +801,5 @@ impl Sensing {
 
     fn quiet_at(&self) -> Millis {
         self.last_change + self.timing.settle
-    }
-
-    /// Since when the last plies are kings on their way to the centre: steps that nobody pressed and that went on at once.
-    fn kings_set_out(&self, cx: &Context<'_>) -> Option<Millis> {
-        let is_step = |ply: &&Ply| {
-            let to = ply.mv.to();
-            matches!(
-                ply.mv,
-                Move::Normal {
-                    role: Role::King,
-                    ..
-                }
-            ) && !ply.pressed
-                && (CENTRE.contains(&to) || self.trail.at(to) <= ply.seen_at + self.timing.walk)
-        };
-        let steps = cx.line.plies.iter().rev().take_while(is_step);
-        steps.last().map(|ply| ply.seen_at)
-    }
-
-    /// Both kings on two of d4 e4 d5 e5 can be no position of play: those squares all touch.
-    fn watch_kings(&mut self, now: Millis) {
-        let king = |color: Color| {
-            CENTRE
-                .into_iter()
-                .find(|square| self.picture.piece(*square) == Some(Role::King.of(color)))
-        };
-        let result = match (king(Color::White), king(Color::Black)) {
-            (Some(white), Some(black)) => Some(match (white.is_light(), black.is_light()) {
-                (true, true) => GameResult::WhiteWins,
-                (false, false) => GameResult::BlackWins,
-                _ => GameResult::Draw,
-            }),
-            _ => None,
-        };
-        match (self.sign, result) {
-            (Some((_, old)), Some(new)) if old == new => {}
-            (_, new) => {
-                self.sign = new.map(|result| (now, result));
-                self.sign_told = false;
-            }
-        }
     }
 }

@@ -50,7 +50,7 @@ impl Sensing {
         } else {
             MISSED
         };
-        if self.read_last_anew(now, cx) {
+        if self.read_last_anew(now, cx) || self.read_exchanged(now, cx) {
             return;
         }
         let view = self.view(cx);
@@ -537,6 +537,17 @@ impl Sensing {
 
     /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
+        trail::order(&self.journeys(from, line), trail::SCAN_MS)
+    }
+
+    /// Whether the squares allow this order, be they told so much out of it: each man was put down after the one before.
+    pub(super) fn is_in_turn(&self, from: &Position, line: &[Move], slack: Millis) -> bool {
+        let journeys = self.journeys(from, line);
+        trail::order(&journeys, slack) != Order::Against && trail::is_in_turn(&journeys, slack)
+    }
+
+    /// When the men of this line were on their way.
+    fn journeys(&self, from: &Position, line: &[Move]) -> Vec<Journey> {
         let mut taken = Bitboard::EMPTY;
         let mut turn = from.turn();
         let mut journeys: Vec<Journey> = Vec::with_capacity(line.len());
@@ -563,7 +574,7 @@ impl Sensing {
                 taken.add(from);
             }
         }
-        trail::order(&journeys)
+        journeys
     }
 
     /// A man that stood astray, or moved before its turn, made its move at any time since.
@@ -586,9 +597,16 @@ impl Sensing {
 
     pub(super) fn seen(&self, from: &Position, line: &[Move], now: Millis) -> Vec<Seen> {
         let mut position = from.clone();
+        let mut before = 0;
         line.iter()
             .map(|m| {
-                let at = self.shown_at(&position, *m, 0, now);
+                // Told late, a ply is no later for that: what was lifted since belongs to the next.
+                let at = if self.picture.is_exact() {
+                    self.trail.at(m.to()).clamp(before, now)
+                } else {
+                    self.shown_at(&position, *m, 0, now)
+                };
+                before = at;
                 let seen = Seen::new(&position, *m, at);
                 position = seen.after.clone();
                 seen

@@ -7,6 +7,8 @@ use shakmaty::{Bitboard, Square};
 /// Two squares of one board may be looked at in the wrong order within the time of a scan (protocol sheet 1: 200 to 250 ms).
 pub(super) const SCAN_MS: Millis = 300;
 
+/// A man that comes back later than this after he left has moved meanwhile.
+const PUT_BACK_MS: Millis = 2_000;
 /// A board may show a man's new square before it sees that he has left the old one (case A14), but not so long before.
 pub(super) const EARLY_MS: Millis = 4_000;
 
@@ -28,6 +30,8 @@ struct Mark {
     man: Option<Contents>,
     first: Millis,
     is_vacant: bool,
+    /// When it was last seen to be left.
+    left: Millis,
 }
 
 /// What the changes of the squares say of a line's order.
@@ -58,11 +62,22 @@ impl Trail {
         mark.at = now;
         mark.is_vacant = contents.is_empty();
         mark.look = self.looks;
-        if !contents.is_empty() && mark.man != Some(contents) {
+        // A man that was lifted and put back arrived when he first came; one that was elsewhere meanwhile did not.
+        if !contents.is_empty() && (mark.man != Some(contents) || now > mark.left + PUT_BACK_MS) {
             mark.man = Some(contents);
             mark.first = now;
         }
+        if contents.is_empty() {
+            mark.left = now;
+        }
         self.unordered.set(square, together);
+    }
+
+    /// Play begins: what changed before was setting up.
+    pub(super) fn begin(&mut self) {
+        for mark in &mut self.squares {
+            (mark.at, mark.first) = (0, 0);
+        }
     }
 
     /// The square has changed and changed back.
@@ -125,6 +140,7 @@ impl Trail {
             },
             ended: arrived.map(|came| came.at).or(departed),
             departed,
+            came: arrived.map(|came| came.first),
             arrived: arrived.map(|came| (came.look, came.at)),
         }
     }
@@ -141,6 +157,7 @@ impl Trail {
             begun: Some(left.at),
             ended: arrived.map(|came| came.at).or(Some(left.at)),
             departed: Some(left.at),
+            came: arrived.map(|came| came.at),
             arrived: arrived.map(|came| (came.look, came.at)),
         }
     }
@@ -152,6 +169,8 @@ pub(super) struct Journey {
     pub(super) begun: Option<Millis>,
     pub(super) ended: Option<Millis>,
     departed: Option<Millis>,
+    /// When he was first seen where he went.
+    came: Option<Millis>,
     /// The look that showed him arrived, and when that was.
     arrived: Option<(u64, Millis)>,
 }
@@ -176,13 +195,25 @@ impl Journey {
     }
 }
 
-/// Whether men can have made these journeys one after the other.
-pub(super) fn order(journeys: &[Journey]) -> Order {
+/// Whether the men were put down in their turn, where the squares may be told so much out of order.
+pub(super) fn is_in_turn(journeys: &[Journey], slack: Millis) -> bool {
+    let came = |journey: &Journey| journey.came;
+    journeys.iter().enumerate().all(|(index, earlier)| {
+        journeys[index + 1..].iter().all(|later| {
+            came(earlier)
+                .zip(came(later))
+                .is_none_or(|(earlier, later)| earlier <= later + slack)
+        })
+    })
+}
+
+/// Whether men can have made these journeys one after the other, where the squares may be told so much out of order.
+pub(super) fn order(journeys: &[Journey], slack: Millis) -> Order {
     let mut told = true;
     for (index, earlier) in journeys.iter().enumerate() {
         for (after, later) in journeys[index + 1..].iter().enumerate() {
             if let (Some(begun), Some(ended)) = (earlier.begun, later.ended)
-                && begun > ended + SCAN_MS
+                && begun > ended + slack
             {
                 return Order::Against;
             }

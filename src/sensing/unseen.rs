@@ -131,8 +131,20 @@ impl Sensing {
         }
         let view = self.view(cx);
         let n = view.len();
-        let tip = view.tip();
-        let captures = self.unseen_captures(tip, self.mask(&view), view.last(), view.seen_at(n));
+        // He may be the one that moved last, and have gone on from where he stopped.
+        let keep = match view.last() {
+            Some(last) if self.picture.is_empty(last.to()) && !self.is_completed(n, cx) => n - 1,
+            _ => n,
+        };
+        let position = view.position(keep);
+        let since = view.seen_at(keep);
+        let before = keep.checked_sub(1).and_then(|index| view.mv(index));
+        let mask = if keep == n {
+            self.mask(&view)
+        } else {
+            Bitboard::EMPTY
+        };
+        let captures = self.unseen_captures(position, mask, before, since);
         let Some(m) = captures
             .first()
             .and_then(|line| line.moves.first())
@@ -144,20 +156,33 @@ impl Sensing {
             .iter()
             .filter_map(|line| line.moves.first())
             .any(|other| other.to() != m.to());
-        let theirs = self.picture.differing(tip.board()) & tip.board().by_color(!tip.turn());
+        let board = position.board();
+        let theirs = self.picture.differing(board) & board.by_color(!position.turn());
         let is_his = m
             .from()
-            .is_some_and(|from| self.agree_on(from, Some(tip.turn())));
+            .is_some_and(|from| self.agree_on(from, Some(position.turn())));
         if goes_elsewhere || theirs.any() || !is_his {
             return false;
         }
-        let at = self.shown_at(tip, m, view.seen_at(n), now);
-        let seen = Seen::new(tip, m, at);
-        self.arrived_by(vec![seen], now, cx);
+        let at = self.shown_at(position, m, since, now);
+        let seen = Seen::new(position, m, at);
+        let hand = if keep == n {
+            self.arrived_by(vec![seen], now, cx);
+            self.timing.hand
+        } else {
+            // Where he stopped the opponent may have taken him, and be thinking with both men in his hands.
+            let hand = if keep < cx.line.len() {
+                self.timing.quiet
+            } else {
+                self.timing.hand
+            };
+            self.otherwise(keep, vec![seen], now, cx);
+            hand
+        };
         let stood = now.saturating_sub(self.last_change);
         if let Some(tentative) = &mut self.tentative {
             tentative.supposed = true;
-            tentative.hold = tentative.hold.max(self.timing.hand.saturating_sub(stood));
+            tentative.hold = tentative.hold.max(hand.saturating_sub(stood));
         }
         true
     }
@@ -255,10 +280,113 @@ impl Sensing {
         };
         let last = keep.checked_sub(1).and_then(|index| view.mv(index));
         let since = view.seen_at(keep);
-        let captures = self.unseen_captures(position, mask, last, since);
-        let m = *captures.first()?.moves.first()?;
+        let m = match self.exchanged(position, since) {
+            Some(m) if keep == n && self.picture.agrees_with(position.board()) => m,
+            _ => {
+                let captures = self.unseen_captures(position, mask, last, since);
+                *captures.first()?.moves.first()?
+            }
+        };
         let at = self.shown_at(position, m, since, now);
         Some((keep, vec![Seen::new(position, m, at)]))
+    }
+
+    /// The man that a square shows. Where the board knows no men, that is whoever of those that are gone from the squares `open` can
+    /// have come there, if they are the deed of one player.
+    pub(super) fn man_on(
+        &self,
+        position: &Position,
+        open: Bitboard,
+        square: Square,
+    ) -> Option<Piece> {
+        let contents = self.picture.at(square).filter(|shown| !shown.is_empty())?;
+        if let Contents::Piece(piece) = contents {
+            return Some(piece);
+        }
+        let board = position.board();
+        if !open.contains(square) {
+            return board.piece_at(square);
+        }
+        let gone = open & board.occupied() & self.picture.vacant();
+        let (first, last) = (gone.first()?, gone.last()?);
+        let came = |from: Square| {
+            let man = board.piece_at(from)?;
+            let exchanged = man.role == Role::Pawn && square.rank() == (!man.color).backrank();
+            let role = if exchanged { Role::Queen } else { man.role };
+            Some(role.of(match contents {
+                Contents::Side(color) if exchanged => color,
+                _ => man.color,
+            }))
+        };
+        let man = if first == last {
+            came(first)
+        } else if board.color_at(first) == board.color_at(last) {
+            // King and rook, each where castling puts him.
+            let king = (gone & board.kings()).single_square()?;
+            let rook = (gone & board.rooks()).single_square()?;
+            let color = board.color_at(king)?;
+            let side = CastlingSide::from_king_side(king < rook);
+            match square {
+                square if square == side.king_to(color) => came(king),
+                square if square == side.rook_to(color) => came(rook),
+                _ => None,
+            }
+        } else {
+            // A pawn, and the one beside him.
+            gone.into_iter()
+                .find(|from| {
+                    board.piece_at(*from).is_some_and(|man| {
+                        man.role == Role::Pawn
+                            && attacks::pawn_attacks(man.color, *from).contains(square)
+                    })
+                })
+                .and_then(came)
+        };
+        man.filter(|man| contents.agrees(Some(*man)))
+    }
+
+    /// Whether the board shows all of `reply`, and its man lifted after these squares had changed. Where nobody knows whose man came to
+    /// stand on a square, two men that stand astray look like a deed and the answer to it.
+    pub(super) fn is_after(&self, reply: Move, deed: Bitboard) -> bool {
+        let begun = reply.from().map_or(0, |from| self.trail.at(from));
+        !deed.contains(reply.to())
+            && deed
+                .into_iter()
+                .all(|square| self.trail.at(square) <= begun)
+    }
+
+    /// Castling in which king and rook only exchanged their squares (Chess960): both were lifted, and all stands as before.
+    pub(super) fn exchanged(&self, position: &Position, since: Millis) -> Option<Move> {
+        if self.picture.is_exact() || !position.castling_mode().is_chess960() {
+            return None;
+        }
+        position.castling_moves().into_iter().find(|m| {
+            let squares = position.effects(*m).squares();
+            squares.count() == 2
+                && (squares & !self.picture.vacant()) == squares
+                && squares
+                    .into_iter()
+                    .all(|square| self.trail.at(square) > since)
+        })
+    }
+
+    /// Such a castling that was answered before anybody pressed.
+    pub(super) fn read_exchanged(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let tip = view.tip();
+        let Some(castling) = self.exchanged(tip, view.seen_at(view.len())) else {
+            return false;
+        };
+        let after = tip.play(castling);
+        let differing = self.picture.differing(after.board());
+        let mask = self.mask(&view);
+        let replies = explain::moves_to(&after, &self.picture, differing, mask);
+        let Some(reply) = look::sole(&replies) else {
+            return false;
+        };
+        let moves = self.seen(tip, &[castling, reply], now);
+        self.arrived_by(moves, now, cx);
+        true
     }
 
     /// The likeliest of several lines that explain the board, where it cannot tell them apart.

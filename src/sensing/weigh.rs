@@ -15,6 +15,8 @@ const OVERWRITTEN: Weight = 3;
 const TAKEN_AWAY: Weight = 13;
 /// His square was seen empty, but filled again before the capturing man was lifted: more likely he was put back.
 const PUT_BACK_FIRST: Weight = 25;
+/// A castling man's square is filled by the other one, and was never seen empty.
+const EXCHANGED_UNSEEN: Weight = 30;
 /// A man of the line's side, or of the other, was lifted and put back for nothing.
 const ADJUSTED: Weight = 35;
 /// The same while the moving man was in the hand.
@@ -85,6 +87,13 @@ impl Sensing {
                     (true, _) => TAKEN_AWAY,
                 };
                 beside |= attacks::king_attacks(to);
+            }
+            if let Move::Castle { king, rook } = *m {
+                for square in [king, rook] {
+                    if !self.picture.is_empty(square) && self.trail.at(square) <= since {
+                        weight += EXCHANGED_UNSEEN;
+                    }
+                }
             }
             weight += implausible(&position, *m, last);
             last = Some(*m);

@@ -2,12 +2,18 @@
 
 use jadoube::game::ResultState;
 use jadoube::laws::Side;
-use jadoube::replay;
+use jadoube::replay::{self, Summary};
 use jadoube::session::Settings;
-use jadoube::trace::{Event as Told, Seconds, Trace};
+use jadoube::trace::{Event as Told, Header, Seconds, Trace};
 use jadoube::wire::dgt::{Message, PieceCode, RawSquare};
-use shakmaty::{Board, Color, Square};
+use shakmaty::san::SanPlus;
+use shakmaty::{Board, CastlingMode, Chess, Color, Position as _, Square};
 use std::fmt::Write as _;
+
+#[path = "presence.rs"]
+mod presence;
+
+use presence::Presence;
 
 /// How a press reaches the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,16 +68,23 @@ impl Case {
                 _ => Event::Press,
             });
         }
-        for word in exp.trim_start_matches("exp ").split_whitespace() {
+        case.expect(exp.trim_start_matches("exp "));
+        case
+    }
+
+    /// Takes what must come of it, in the words of the table.
+    pub fn expect(&mut self, exp: &str) {
+        (self.moves, self.marks) = (Vec::new(), Vec::new());
+        (self.open, self.ambiguous) = (false, false);
+        for word in exp.split_whitespace() {
             match word {
                 "-" => {}
-                "/open" => case.open = true,
-                "/amb" => case.ambiguous = true,
-                mark if mark.starts_with('!') => case.marks.push(mark.to_owned()),
-                san => case.moves.push(san.to_owned()),
+                "/open" => self.open = true,
+                "/amb" => self.ambiguous = true,
+                mark if mark.starts_with('!') => self.marks.push(mark.to_owned()),
+                san => self.moves.push(san.to_owned()),
             }
         }
-        case
     }
 
     /// The same with White and Black exchanged.
@@ -157,13 +170,13 @@ impl Case {
                     // A wait that is written down takes the place of the usual one.
                     let waits = matches!(self.events.get(index + 1), Some(Event::Wait(_)));
                     if !scanning && !waits {
-                        now += 120;
+                        now += USUAL_MS;
                     }
                 }
                 Event::ScanBegin => scanning = true,
                 Event::ScanEnd => {
                     scanning = false;
-                    now += 120;
+                    now += USUAL_MS;
                 }
                 Event::Wait(ms) => now += ms,
                 Event::Press => {
@@ -184,11 +197,59 @@ impl Case {
                         }
                     }
                     turn = !turn;
-                    now += 120;
+                    now += USUAL_MS;
                 }
             }
         }
         text
+    }
+
+    /// The case as a trace of a board that sees no more than that something stands on a square; presses come as commands.
+    pub fn outline(&self) -> String {
+        let start: shakmaty::fen::Fen = self.fen.parse().expect("fen");
+        let start = start.as_setup();
+        let mut turn = start.turn;
+        let mut board = Presence::default();
+        let number = |square: Square| square.to_u32() as u8;
+        board.look(Square::ALL.map(|square| {
+            let man = start.board.piece_at(square);
+            (number(square), man.is_some())
+        }));
+        board.say_hello();
+        let mut now = 1_000;
+        let mut scan: Option<Vec<(u8, bool)>> = None;
+        for (index, event) in self.events.iter().enumerate() {
+            board.run_until(now);
+            match *event {
+                Event::Square(square, man) => {
+                    let seen = (number(square), man.is_some());
+                    if let Some(scan) = &mut scan {
+                        scan.push(seen);
+                        continue;
+                    }
+                    board.look([seen]);
+                    let waits = matches!(self.events.get(index + 1), Some(Event::Wait(_)));
+                    now += if waits { 0 } else { USUAL_MS };
+                }
+                Event::ScanBegin => scan = Some(Vec::new()),
+                Event::ScanEnd => {
+                    board.look(scan.take().unwrap_or_default());
+                    now += USUAL_MS;
+                }
+                Event::Wait(ms) => now += ms,
+                Event::Press => {
+                    board.press(turn.fold_wb("white", "black"));
+                    turn = !turn;
+                    now += USUAL_MS;
+                }
+            }
+        }
+        board.run_until(now);
+        let header = Header {
+            fen: Some(self.fen.clone()),
+            ..Header::default()
+        };
+        board.trace(header).to_string()
     }
 
     /// Runs the case; says what is wrong with what came of it.
@@ -196,18 +257,68 @@ impl Case {
         self.judge(&self.trace(press))
     }
 
+    /// Runs the case on a board that sees no more than that something stands on a square. What was played is the record, or one of
+    /// the lines that it names beside itself, where the case allows for that.
+    pub fn run_outline(&self) -> Result<(), String> {
+        let summary = self.replay(&self.outline())?;
+        let game = summary.game.as_ref().ok_or("no game")?;
+        let first = game.moves.iter().position(|ply| ply.doubt.is_some());
+        if self.ambiguous {
+            let first = first.ok_or("several explanations, and no doubt")?;
+            let ply = &game.moves[first];
+            let played = self.uci()?;
+            let read: Vec<&str> = game.moves.iter().map(|ply| &*ply.uci).collect();
+            let holds = |line: &str| {
+                let line: Vec<&str> = line.split(' ').collect();
+                let rest = read.get(first + line.len()..).unwrap_or_default();
+                [&read[..first], &line, rest].concat() == played
+            };
+            let lines = &ply.alternatives;
+            if !lines.iter().any(|line| holds(line)) {
+                return Err(format!("{lines:?} of {read:?} does not hold {played:?}"));
+            }
+        }
+        self.judge_told(&summary, !self.ambiguous)
+    }
+
+    /// The moves in UCI.
+    fn uci(&self) -> Result<Vec<String>, String> {
+        let fen: shakmaty::fen::Fen = self.fen.parse().expect("fen");
+        let mode = CastlingMode::Standard;
+        let mut position: Chess = fen.into_position(mode).map_err(|error| error.to_string())?;
+        let mut played = Vec::new();
+        for san in &self.moves {
+            let san: SanPlus = san.parse().expect("SAN");
+            let m = san
+                .san
+                .to_move(&position)
+                .map_err(|error| error.to_string())?;
+            played.push(m.to_uci(mode).to_string());
+            position.play_unchecked(m);
+        }
+        Ok(played)
+    }
+
     /// Runs the case as this trace has it.
     pub fn judge(&self, text: &str) -> Result<(), String> {
+        self.judge_told(&self.replay(text)?, true)
+    }
+
+    fn replay(&self, text: &str) -> Result<Summary, String> {
         let trace = Trace::parse(text).map_err(|error| error.to_string())?;
         let settings =
             replay::settings(&trace, Settings::new("1")).map_err(|error| error.to_string())?;
         let replayed = replay::replay(&trace, settings);
-        let summary = replay::summarise(&self.id, &replayed);
-        let game = summary.game.ok_or("no game")?;
+        Ok(replay::summarise(&self.id, &replayed))
+    }
+
+    /// What is wrong with what came of the case. The record need not be what was played where that is looked at by itself.
+    fn judge_told(&self, summary: &Summary, exact: bool) -> Result<(), String> {
+        let game = summary.game.as_ref().ok_or("no game")?;
         let plain = |san: &str| san.trim_end_matches(['+', '#']).to_owned();
         let played: Vec<String> = game.moves.iter().map(|ply| plain(&ply.san)).collect();
         let expected: Vec<String> = self.moves.iter().map(|san| plain(san)).collect();
-        if played != expected {
+        if exact && played != expected {
             return Err(format!("record is {played:?}, not {expected:?}"));
         }
         let doubtful = game.moves.iter().any(|ply| ply.doubt.is_some());
@@ -326,6 +437,9 @@ impl Case {
         squares
     }
 }
+
+/// Between two events, where nothing else is written down.
+const USUAL_MS: u64 = 120;
 
 fn name(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value)

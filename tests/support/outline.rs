@@ -1,20 +1,21 @@
 //! A recording of a board that knows its men, as a board would have told it that only sees where men stand.
 
 use crate::games::Recording;
-use jadoube::Millis;
-use jadoube::trace::{Event, Header, Line, Trace};
-use jadoube::wire::Family;
+use jadoube::trace::{Header, Trace};
 use jadoube::wire::dgt::{BwTime, ClockMessage, Decoder, Item, Message, PieceCode, RawSquare};
-use jadoube::wire::psb1::VirtualBoard;
 use shakmaty::Color;
+
+#[path = "presence.rs"]
+mod presence;
+
+use presence::Presence;
 
 /// Occupied squares and presses, nothing else. The presses come from the lever in the clock's messages.
 pub fn outline(recording: &Recording) -> Trace {
     let mut outline = Outline::default();
-    outline.say_hello();
+    outline.board.say_hello();
     for (at, bytes) in &recording.messages {
-        outline.now = *at;
-        outline.heartbeat();
+        outline.board.run_until(*at);
         let mut decoder = Decoder::default();
         decoder.push(bytes, |item| {
             if let Item::Message(message) = item {
@@ -22,42 +23,19 @@ pub fn outline(recording: &Recording) -> Trace {
             }
         });
     }
-    Trace {
-        header: Header {
-            board: Family::Psb1,
-            ..Header::default()
-        },
-        lines: outline.lines,
-    }
+    outline.board.trace(Header::default())
 }
 
 #[derive(Default)]
 struct Outline {
-    now: Millis,
-    board: VirtualBoard,
+    board: Presence,
     /// Whether the board stands with White at its eighth rank; known from the first dump, which shows the array.
     rotated: Option<bool>,
     /// Whose time runs.
     to_move: Option<Color>,
-    lines: Vec<Line>,
 }
 
 impl Outline {
-    fn say_hello(&mut self) {
-        let told = self.board.handle_host(0, b"\n?\n");
-        self.tell(told);
-    }
-
-    fn heartbeat(&mut self) {
-        while self.board.poll_timeout() <= self.now {
-            let due = self.board.poll_timeout();
-            let told = self.board.handle_timeout(due);
-            let now = std::mem::replace(&mut self.now, due);
-            self.tell(told);
-            self.now = now;
-        }
-    }
-
     fn take(&mut self, message: &Message) {
         match message {
             Message::BoardDump(dump) => {
@@ -74,18 +52,11 @@ impl Outline {
 
     fn look(&mut self, seen: &[(RawSquare, PieceCode)]) {
         let rotated = self.rotated.unwrap_or(false);
-        let seen: Vec<(u8, Option<bool>)> = seen
-            .iter()
-            .map(|&(raw, code)| {
-                let raw = if rotated { raw.turned() } else { raw };
-                // From a8 along the ranks there, from a1 here.
-                let number = raw.index() ^ 0b111_000;
-                let white = code.letter().is_some_and(|letter| letter.is_uppercase());
-                (number, (code != PieceCode::Empty).then_some(white))
-            })
-            .collect();
-        let told = self.board.set_squares(self.now, &seen);
-        self.tell(told);
+        self.board.look(seen.iter().map(|&(raw, code)| {
+            let raw = if rotated { raw.turned() } else { raw };
+            // From a8 along the ranks there, from a1 here.
+            (raw.index() ^ 0b111_000, code != PieceCode::Empty)
+        }));
     }
 
     fn clock(&mut self, times: &BwTime) {
@@ -94,25 +65,8 @@ impl Outline {
         }
         let to_move = Color::from_white(times.right_up == self.rotated.unwrap_or(false));
         if self.to_move.replace(to_move) == Some(to_move.other()) {
-            let pressed = to_move.other().fold_wb("white", "black");
-            let command = format!(r#"{{"verb":"press","args":{{"side":"{pressed}"}}}}"#);
-            self.note(Event::Command(command));
+            self.board.press(to_move.other().fold_wb("white", "black"));
         }
-    }
-
-    fn tell(&mut self, lines: Vec<Vec<u8>>) {
-        for bytes in lines.into_iter().filter(|bytes| !bytes.is_empty()) {
-            self.note(Event::FromBoard(bytes));
-        }
-    }
-
-    fn note(&mut self, event: Event) {
-        let number = self.lines.len() + 1;
-        self.lines.push(Line {
-            at_ms: self.now,
-            number,
-            event,
-        });
     }
 }
 

@@ -1,0 +1,97 @@
+//! The result sign: both kings on two of d4 e4 d5 e5.
+
+use super::*;
+use crate::board::Sense;
+
+impl Sensing {
+    /// Since when the last plies are kings on their way to the centre: steps that nobody pressed and that went on at once.
+    pub(super) fn kings_set_out(&self, cx: &Context<'_>) -> Option<Millis> {
+        let is_step = |ply: &&Ply| {
+            let to = ply.mv.to();
+            matches!(
+                ply.mv,
+                Move::Normal {
+                    role: Role::King,
+                    ..
+                }
+            ) && !ply.pressed
+                && (CENTRE.contains(&to) || self.trail.at(to) <= ply.seen_at + self.timing.walk)
+        };
+        let steps = cx.line.plies.iter().rev().take_while(is_step);
+        steps.last().map(|ply| ply.seen_at)
+    }
+
+    /// Both kings on two of d4 e4 d5 e5 can be no position of play: those squares all touch. `line` is the game that ends so, or has
+    /// ended.
+    pub(super) fn watch_kings(&mut self, now: Millis, line: Option<&Line>) {
+        let shown = match line {
+            Some(line) if self.is_poor() => self.kings_unseen(line),
+            _ => self.kings_seen(),
+        };
+        let result = shown.map(|[one, other]| match (one.is_light(), other.is_light()) {
+            (true, true) => GameResult::WhiteWins,
+            (false, false) => GameResult::BlackWins,
+            _ => GameResult::Draw,
+        });
+        match (self.sign, result) {
+            (Some((_, old)), Some(new)) if old == new => {}
+            (_, new) => {
+                self.sign = new.map(|result| (now, result));
+                self.sign_told = false;
+            }
+        }
+    }
+
+    fn kings_seen(&self) -> Option<[Square; 2]> {
+        let king = |color: Color| {
+            CENTRE
+                .into_iter()
+                .find(|square| self.picture.piece(*square) == Some(Role::King.of(color)))
+        };
+        Some([king(Color::White)?, king(Color::Black)?])
+    }
+
+    /// The same on a board that knows no men: the kings have gone from where they stood, and two squares of the centre are filled that
+    /// were not, or are again. Men that stood in the centre may have been taken away for it; nothing else has changed.
+    fn kings_unseen(&self, line: &Line) -> Option<[Square; 2]> {
+        // The men may have been set up again since the game ended (case K6).
+        let n = line.len();
+        self.kings_gone_from(
+            line.tip(),
+            line.plies
+                .get(n.wrapping_sub(1))
+                .map_or(0, |ply| ply.seen_at),
+        )
+        .or_else(|| self.kings_gone_from(&line.start, 0))
+    }
+
+    fn kings_gone_from(&self, position: &Position, since: Millis) -> Option<[Square; 2]> {
+        let board = position.board();
+        let centre: Bitboard = CENTRE.into_iter().collect();
+        let kings = board.kings();
+        let open = self.picture.differing(board);
+        if !open.is_subset(kings | centre) {
+            return None;
+        }
+        let gone = kings & self.picture.vacant();
+        // One of them may stand there since a move of his; both cannot.
+        if gone.is_empty() || !(kings & !gone).is_subset(centre) {
+            return None;
+        }
+        let left = gone.into_iter().map(|square| self.trail.at(square)).min()?;
+        let came = |square: &Square| {
+            if self.picture.is_empty(*square) {
+                return false;
+            }
+            let filled = self.trail.at(*square);
+            kings.contains(*square) || open.contains(*square) || (filled > since && filled > left)
+        };
+        let two: Vec<Square> = CENTRE.into_iter().filter(came).collect();
+        let [one, other] = two.as_slice() else {
+            return None;
+        };
+        // A board that sees colours shows one of each.
+        let alike = self.picture.at(*one) == self.picture.at(*other);
+        (self.picture.sense() != Sense::Side || !alike).then_some([*one, *other])
+    }
+}
