@@ -83,6 +83,11 @@ fn wrong_usage_ends_with_2_and_says_so_on_standard_error() {
         &["simulate", "--pgn", "x", "--board", "abacus"],
         &["simulate", "--pgn", "x", "--speed", "0"],
         &["simulate", "--pgn", "x", "--speed", "1e300"],
+        &["simulate", "--pgn", "x", "--scene", "afternoon"],
+        &["simulate", "--pgn", "x", "--table", "2"],
+        &["simulate", "--scene", "afternoon", "--table", "9"],
+        &["simulate", "--scene", "afternoon", "--board", "psb1"],
+        &["simulate", "--scene", "storm"],
         &["record", "--port", "x"],
     ] {
         let output = output(args);

@@ -127,6 +127,35 @@ fn the_built_in_games_are_shown_and_recorded() {
 }
 
 #[test]
+#[ignore = "takes four minutes; its tables are rehearsed in virtual time in src/commands/demo/rehearsal.rs"]
+fn the_afternoon_is_shown_and_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = Instant::now();
+    let mut demo = Running::start(folder.path(), &["--once", "--scene", "afternoon"]);
+    let (text, code) = demo.rest();
+    assert_eq!(code, 0, "{text}{}", demo.errors());
+    assert_eq!(
+        text.lines().last(),
+        Some("24 of 24 records equal the games played")
+    );
+    for part in [
+        "setup_wrong warn for the arbiter (confirmed): 1 · 1 · the start position differs (b1, c1)",
+        "table 3  board 3000147004: ok",
+        "table 8  board demo-47007: ok",
+        "table 2    5.   bxa8=Q+ ",
+        "table 5  the game is over: 1/2-1/2 (by arbiter)",
+        "table 6  the game is over: * (left unfinished)",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in it:\n{text}");
+    }
+    assert!(
+        begin.elapsed() < Duration::from_secs(240),
+        "{:?}",
+        begin.elapsed()
+    );
+}
+
+#[test]
 fn the_games_of_a_file_are_played_and_the_line_to_paste_works() {
     let folder = tempfile::tempdir().unwrap();
     let games = "1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 c5 2. Nf3 1/2-1/2\n\n1. d4 d5 2. c4 e6 *\n";
@@ -199,6 +228,13 @@ fn what_cannot_be_shown_is_told() {
     for (arguments, expected, part) in [
         (["--board", "certabo"], 2, "of the family certabo yet"),
         (["--scene", "storm"], 2, "say --scene incidents"),
+        (["--scene", "storm"], 2, "or --scene afternoon"),
+        (
+            ["--scene=afternoon", "--boards=9"],
+            2,
+            "has 8 boards, not 9",
+        ),
+        (["--scene=afternoon", "--board=dgt"], 2, "Leave --board out"),
         (["--speed", "0"], 2, "a number above 0"),
         (["--boards", "0"], 2, "1..=100"),
         (["--pgn", "none.pgn"], 1, "none.pgn: "),

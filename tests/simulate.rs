@@ -10,6 +10,7 @@ use jadoube::commands::simulate::{Serving, VirtualPort};
 use jadoube::sim::hands::{Hands, Level, Pace};
 use jadoube::sim::pgn;
 use jadoube::sim::player::{Player, TableOptions};
+use jadoube::sim::script::{Act, Action, Script};
 use jadoube::wire::dgt::{ClockMessage, Decoder, Item, Message, PieceCode, VirtualBoard};
 use jadoube::wire::psb1;
 use tokio_serial::SerialPort;
@@ -134,10 +135,15 @@ async fn a_host_opens_the_port_for_itself_and_hears_the_whole_game() {
 }
 
 fn simulate(folder: &Path, arguments: &[&str]) -> Command {
+    let of_the_file = [&["--pgn", "games.pgn"], arguments].concat();
+    simulate_with(folder, &of_the_file)
+}
+
+fn simulate_with(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_jadoube"));
     command
         .current_dir(folder)
-        .args(["simulate", "--pgn", "games.pgn"])
+        .arg("simulate")
         .args(arguments)
         .env_remove("JADOUBE_LOG")
         .stdin(Stdio::null())
@@ -266,6 +272,85 @@ fn the_command_ends_when_told_to_and_takes_its_link_away() {
         assert_eq!(command.exit_code(), 0);
         assert!(std::fs::symlink_metadata(folder.path().join("board")).is_err());
     }
+}
+
+#[test]
+fn a_table_of_the_afternoon_begins_with_the_men_in_the_box() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--scene", "afternoon", "--table", "4", "--link", "board"];
+    let mut command = Running(simulate_with(folder.path(), &arguments).spawn().unwrap());
+    command.first_line();
+    let link = folder.path().join("board");
+    let mut host = Host::open(link.to_str().unwrap());
+    host.listen_until("the dump", |host| host.dumps == 1);
+    assert_eq!(host.placement(), ".".repeat(64));
+    host.listen_until("some men", |host| {
+        host.placement().replace('.', "").len() >= 5
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_follows_the_board_that_is_plugged_in_instead() {
+    let act = |at_ms, kind| Action { at_ms, kind };
+    let king = Act::Square {
+        square: shakmaty::Square::E4,
+        piece: Some(shakmaty::Color::White.king()),
+    };
+    let script = Script {
+        start: shakmaty::Board::empty(),
+        actions: vec![
+            act(300, Act::Unplugged),
+            act(400, king),
+            act(800, Act::Plugged { rotated: false }),
+        ],
+        last: shakmaty::Board::empty(),
+        games: Vec::new(),
+    };
+    let options = TableOptions {
+        lead_in_ms: 100,
+        ..TableOptions::default()
+    };
+    let spare = psb1::VirtualBoard::new(psb1::Identity {
+        id: "club-8".parse().unwrap(),
+        ..psb1::Identity::default()
+    });
+    let mut player =
+        Player::new(0, script, VirtualBoard::default(), &options).with_spares([spare.into()]);
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("board");
+    let mut port = VirtualPort::open().unwrap().with_link(&link).unwrap();
+    let path = link.to_str().unwrap().to_owned();
+    let host = tokio::task::spawn_blocking(move || {
+        let mut host = Host::open(&path);
+        host.listen_until("the dump", |host| host.dumps == 1);
+        assert_eq!(host.placement(), ".".repeat(64));
+        let begin = Instant::now();
+        let mut buffer = [0; 256];
+        let gone = |error: std::io::Error| error.kind() != std::io::ErrorKind::TimedOut;
+        while !host.port.read(&mut buffer).is_err_and(gone) {
+            assert!(begin.elapsed() < DEADLINE, "the board is not unplugged");
+        }
+        drop(host);
+        // The link leads nowhere until there is another board.
+        while open(&path).is_err() {
+            assert!(begin.elapsed() < DEADLINE, "no board is plugged in");
+            thread::yield_now();
+        }
+        presence_until(&path, 1 << 28)
+    });
+    let serving = Serving {
+        speed: 1.0,
+        linger: None,
+    };
+    let heard = tokio::select! {
+        served = port.serve(&mut player, &serving) => panic!("it ended: {served:?}"),
+        heard = host => heard.unwrap(),
+    };
+    assert!(heard.iter().any(
+        |message| matches!(message, psb1::Message::Hello(hello) if hello.id.to_string() == "club-8")
+    ));
+    drop(port);
+    assert!(std::fs::symlink_metadata(&link).is_err());
 }
 
 #[test]

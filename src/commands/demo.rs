@@ -4,10 +4,13 @@
 //! any other, which tells people what it hears, and with `--once` compares that with what was really played.
 
 mod broker;
+mod desk;
 mod judge;
 mod narrator;
 mod news;
 mod programme;
+#[cfg(test)]
+mod rehearsal;
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -15,7 +18,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout, timeout_at};
 
@@ -28,9 +31,11 @@ use crate::daemon::mqtt::{self, Connection, Link};
 use crate::daemon::node::{self, Parts};
 use crate::daemon::serial::Roots;
 use crate::outbox::MemoryOutbox;
-use crate::sim::player::{Player, TableOptions};
+use crate::sim::afternoon;
+use crate::sim::player::{self, Player, TableOptions};
 use crate::wire::Family;
 use broker::Ports;
+use desk::Desk;
 use judge::{Judge, Truth};
 use narrator::Narrator;
 use news::News;
@@ -38,13 +43,14 @@ use programme::{Choice, ProgrammeError, TableProgramme};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How many boards play
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
-    pub boards: u16,
+    /// How many boards play; 3 unless given, and all 8 of the afternoon
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub boards: Option<u16>,
     /// The make of the boards: dgt or psb1; unless given, both show the built-in games, and dgt those of a file
     #[arg(long, value_name = "FAMILY")]
     pub board: Option<Family>,
-    /// What happens beside the moves of the built-in games; only "incidents" so far, which is the default
+    /// What is shown: "incidents" beside the moves of the built-in games, or an "afternoon" in a hall: 8 boards, 3 rounds, and all
+    /// that happens between them, in some 4 minutes
     #[arg(long, value_name = "NAME", conflicts_with = "pgn")]
     pub scene: Option<String>,
     /// How fast the players think: 1 is the usual, 2 twice as fast; everything else takes its real time
@@ -75,9 +81,31 @@ fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
     if let Some(family) = args.board {
         super::check_simulated(family)?;
     }
-    if let Some(scene) = args.scene.as_deref().filter(|&scene| scene != SCENE) {
-        return Err(Failure::usage(format!("there is no scene \"{scene}\""))
-            .advise(format!("Leave --scene out, or say --scene {SCENE}.")));
+    let speed = args.speed.unwrap_or(1.0);
+    match args.scene.as_deref() {
+        None | Some(INCIDENTS) => {}
+        Some(AFTERNOON) => {
+            let most = afternoon::TABLES;
+            let boards = args.boards.map_or(most, usize::from);
+            if boards > most {
+                return Err(Failure::usage(format!(
+                    "the afternoon has {most} boards, not {boards}"
+                ))
+                .advise("Say --boards with a smaller number, or leave it out."));
+            }
+            if args.board.is_some() {
+                return Err(Failure::usage("the afternoon has boards of several makes")
+                    .advise("Leave --board out."));
+            }
+            return Ok(programme::afternoon(boards, AFTERNOON_SEED, speed));
+        }
+        Some(scene) => {
+            return Err(
+                Failure::usage(format!("there is no scene \"{scene}\"")).advise(format!(
+                    "Leave --scene out, or say --scene {INCIDENTS} or --scene {AFTERNOON}."
+                )),
+            );
+        }
     }
     let told = |failure: Failure| match &args.pgn {
         Some(path) => failure.context(path.display().to_string()),
@@ -93,9 +121,8 @@ fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
             rounds: if args.once { 1 } else { ROUNDS },
         },
     };
-    let speed = args.speed.unwrap_or(1.0);
-    programme::programme(&choice, args.boards.into(), args.board, speed)
-        .map_err(|error| told(refused(error)))
+    let boards = args.boards.map_or(BOARDS, usize::from);
+    programme::programme(&choice, boards, args.board, speed).map_err(|error| told(refused(error)))
 }
 
 /// Where something of our own has failed.
@@ -142,13 +169,15 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
         .advise("Perhaps another program took the port just then; try again."));
     }
 
+    let desk = Desk::new(reader.clone(), reader_settings(ports).prefix());
     let mut state = StateDir::new()?;
     let epoch = Instant::now();
     let (stop, stopped) = watch::channel(());
     let mut boards = Vec::new();
     let mut devices = Vec::new();
+    let (happens, mut happened) = mpsc::unbounded_channel();
     for (index, table) in tables.iter().enumerate() {
-        let port = VirtualPort::open().map_err(|error| {
+        let mut port = VirtualPort::open().map_err(|error| {
             Failure::failed(error)
                 .context("no pseudo-terminal to be had")
                 .advise(
@@ -156,9 +185,23 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
                      smaller number.",
                 )
         })?;
-        devices.push((table.name.clone(), PathBuf::from(port.path())));
-        let board = Board::new(index, table, port)?;
-        boards.push(tokio::spawn(board.play(epoch, stopped.clone())));
+        let mut device = PathBuf::from(port.path());
+        if table.boards.len() > 1 {
+            // Where a board is put on another table, what is plugged in there gets a port of a new name.
+            device = state.path().join(format!("board-{}", table.name));
+            port = port.with_link(&device)?;
+        }
+        devices.push((table.name.clone(), device));
+        let board = Board::new(table, port)?;
+        let happens = happens.clone();
+        let tell = move |event| {
+            // Nobody listens any more once the demo is over.
+            let _ = happens.send((index, event));
+        };
+        boards.push(tokio::spawn(board.play(epoch, stopped.clone(), tell)));
+        if table.paired {
+            desk.pair(&table.name, 1)?;
+        }
     }
     announce(ports, &tables)?;
     let config = config(ports, &devices, state.path())?;
@@ -205,6 +248,14 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
                     print_line(line)?;
                 }
             }
+            Some((index, event)) = happened.recv() => {
+                let table = &tables[index].name;
+                match event {
+                    player::Event::Paired { round } => desk.pair(table, round)?,
+                    player::Event::Result { result } => desk.enter_result(table, result)?,
+                    player::Event::Unplugged | player::Event::Plugged => {}
+                }
+            }
             () = sleep_until(settled.into()) => break false,
         }
     };
@@ -247,34 +298,33 @@ struct Board {
 }
 
 impl Board {
-    fn new(index: usize, table: &TableProgramme, port: VirtualPort) -> Result<Board, Failure> {
-        // Five digits, as the boards have them; the long number ends with them.
-        let serial = format!("{:05}", 47_001 + index);
-        let serial = match table.family {
-            Family::Psb1 => format!("demo-{serial}"),
-            _ => format!("30001{serial}"),
-        };
-        let board = simulate::board(table.family, Some(&serial))?;
+    fn new(table: &TableProgramme, port: VirtualPort) -> Result<Board, Failure> {
         let options = TableOptions {
             control: Some(programme::control()),
             lead_in_ms: LEAD_IN_MS,
+            rotated: table.rotated,
             ..TableOptions::of(table.family)
         };
         Ok(Board {
-            player: Player::new(0, table.script.clone(), board, &options),
+            player: simulate::at_table(table.script.clone(), &table.boards, &options)?,
             port,
         })
     }
 
     /// Plays, and goes on answering, until it is stopped. Says when its script began.
-    async fn play(mut self, epoch: Instant, mut stopped: watch::Receiver<()>) -> Option<Millis> {
+    async fn play(
+        mut self,
+        epoch: Instant,
+        mut stopped: watch::Receiver<()>,
+        mut tell: impl FnMut(player::Event),
+    ) -> Option<Millis> {
         let start = millis(epoch.elapsed());
         let serving = Serving {
             speed: 1.0,
             linger: None,
         };
         tokio::select! {
-            served = self.port.serve(&mut self.player, &serving) => {
+            served = self.port.serve_telling(&mut self.player, &serving, |_, event| tell(event)) => {
                 if let Err(error) = served {
                     tracing::error!("{}: {error}", self.port.path());
                 }
@@ -415,8 +465,15 @@ fn millis(time: Duration) -> Millis {
 const EVENT: &str = "demo";
 const NODE: &str = "demo";
 
-/// The only scene so far: what happens in the built-in games.
-const SCENE: &str = "incidents";
+/// The scenes: what happens in the built-in games, and in a hall.
+const INCIDENTS: &str = "incidents";
+const AFTERNOON: &str = "afternoon";
+
+/// So many boards play unless somebody says otherwise.
+const BOARDS: usize = 3;
+
+/// Players who are done in time.
+const AFTERNOON_SEED: u64 = 18;
 
 /// Without `--once` it plays on and on; so many rounds take longer than anybody watches, some eight hours.
 const ROUNDS: usize = 300;

@@ -9,27 +9,45 @@ use serialport::{SerialPort, TTYPort};
 use shakmaty::Position;
 use tokio::io::AsyncReadExt;
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_serial::SerialStream;
 
 use super::stop::Stop;
 use super::{Failure, games, print_line};
 use crate::Millis;
+use crate::sim::afternoon;
 use crate::sim::board::VirtualBoard;
 use crate::sim::clock::ClockControl;
 use crate::sim::hands::{self, Level, Pace};
 use crate::sim::line::Line;
 use crate::sim::pgn::SimGame;
-use crate::sim::player::{Player, TableOptions};
+use crate::sim::player::{self, Player, TableOptions};
 use crate::sim::scene::Scene;
+use crate::sim::script::Script;
 use crate::wire::dgt::{self, Identity};
 use crate::wire::{Family, psb1};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The games to play, one after the other
-    #[arg(long, value_name = "FILE")]
-    pub pgn: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "scene")]
+    pub pgn: Option<PathBuf>,
+    /// Instead of a file, what happens at a table in a scene; there is "afternoon", three games with all that comes between them
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["pgn", "board", "hands", "speed", "serial", "time_control", "rotated"]
+    )]
+    pub scene: Option<SceneName>,
+    /// Which table of the scene
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "pgn",
+        value_parser = clap::value_parser!(u16).range(1..=afternoon::TABLES as i64)
+    )]
+    pub table: u16,
     /// The make of the board: dgt or psb1
     #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
     pub board: Family,
@@ -63,6 +81,12 @@ pub struct Args {
     /// Go on answering after the last game until interrupted
     #[arg(long, conflicts_with = "linger")]
     pub stay: bool,
+}
+
+/// A scene with games of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SceneName {
+    Afternoon,
 }
 
 /// How the players handle the men.
@@ -104,31 +128,51 @@ pub fn run(args: Args) -> Result<(), Failure> {
         })?;
         // Whoever knows the path may end us, and the link is to go then too.
         let mut stop = Stop::new()?;
-        let _link = match &args.link {
-            Some(path) => Some(Link::new(path, port.path()).map_err(|error| {
+        if let Some(path) = &args.link {
+            port = port.with_link(path).map_err(|error| {
                 Failure::failed(error).context(format!("link {}", path.display()))
-            })?),
-            None => None,
-        };
+            })?;
+        }
         print_line(port.path())?;
         let serving = Serving {
             speed: args.speed,
             linger: (!args.stay).then(|| Duration::from_secs(args.linger.into())),
         };
         tokio::select! {
-            served = port.serve(&mut player, &serving) => Ok(served?),
+            served = port.serve_telling(&mut player, &serving, tell) => Ok(served?),
             () = stop.wanted() => Ok(()),
         }
     })
 }
 
+/// What happens beside the board, for the log.
+fn tell(path: &str, event: player::Event) {
+    match event {
+        player::Event::Unplugged => tracing::info!("{path}: the board is unplugged"),
+        player::Event::Plugged => tracing::info!("{path}: a board is plugged in"),
+        player::Event::Paired { round } => {
+            tracing::info!("{path}: now the pairing of round {round} would be told");
+        }
+        player::Event::Result { result } => {
+            tracing::info!("{path}: now an arbiter would enter the result {result}");
+        }
+    }
+}
+
 /// A virtual serial port: the slave end of a pty, at whose other end a virtual board sits.
 #[derive(Debug)]
 pub struct VirtualPort {
+    /// None while the board is unplugged.
+    pty: Option<Pty>,
+    link: Option<Link>,
+    path: String,
+}
+
+#[derive(Debug)]
+struct Pty {
     master: SerialStream,
     /// Kept open, or reading at our end would fail whenever no host is there.
     slave: TTYPort,
-    path: String,
 }
 
 /// How time goes at a virtual port.
@@ -143,15 +187,18 @@ pub struct Serving {
 impl VirtualPort {
     /// A new pty in raw mode. It needs a running Tokio runtime.
     pub fn open() -> serialport::Result<VirtualPort> {
-        let (master, slave) = TTYPort::pair()?;
-        let path = slave
-            .name()
-            .ok_or_else(|| io::Error::other("the pty has no name"))?;
+        let (pty, path) = Pty::open()?;
         Ok(VirtualPort {
-            master: SerialStream::try_from(master)?,
-            slave,
+            pty: Some(pty),
+            link: None,
             path,
         })
+    }
+
+    /// With a symbolic link to it, which lives as long as the port and follows it where a board is plugged in anew.
+    pub fn with_link(mut self, path: &Path) -> io::Result<VirtualPort> {
+        self.link = Some(Link::new(path, &self.path)?);
+        Ok(self)
     }
 
     /// What a host opens.
@@ -164,6 +211,16 @@ impl VirtualPort {
     /// The player's time begins at 0. Bytes go out at the pace of the wire; what a host does not fetch is lost, as there is no flow
     /// control.
     pub async fn serve(&mut self, player: &mut Player, serving: &Serving) -> io::Result<()> {
+        self.serve_telling(player, serving, |_, _| {}).await
+    }
+
+    /// The same, telling what else happens at the table, with the path of the port as it then is.
+    pub async fn serve_telling(
+        &mut self,
+        player: &mut Player,
+        serving: &Serving,
+        mut told: impl FnMut(&str, player::Event),
+    ) -> io::Result<()> {
         let begin = Instant::now();
         let table_ms =
             |at: Instant| ((at - begin).as_secs_f64() * 1000.0 * serving.speed) as Millis;
@@ -177,6 +234,20 @@ impl VirtualPort {
             yield_now().await;
             let now = table_ms(Instant::now());
             player.handle_timeout(now);
+            while let Some(event) = player.poll_event() {
+                match event {
+                    player::Event::Unplugged => {
+                        self.pty = None;
+                        line.clear();
+                    }
+                    player::Event::Plugged => {
+                        self.plug()?;
+                        line = Line::new(player.board().baud());
+                    }
+                    player::Event::Paired { .. } | player::Event::Result { .. } => {}
+                }
+                told(&self.path, event);
+            }
             while let Some(message) = player.poll_output() {
                 line.write(now, &message);
             }
@@ -204,7 +275,11 @@ impl VirtualPort {
                 let seconds = next.saturating_sub(now) as f64 / 1000.0 / serving.speed;
                 Duration::from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64()))
             });
-            if let Ok(read) = timeout(wait, self.master.read(&mut buffer)).await {
+            let Some(pty) = &mut self.pty else {
+                sleep(wait).await;
+                continue;
+            };
+            if let Ok(read) = timeout(wait, pty.master.read(&mut buffer)).await {
                 heard = Instant::now();
                 player.handle_host(table_ms(heard), &buffer[..read?]);
             }
@@ -216,10 +291,10 @@ impl VirtualPort {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.is_empty() {
+        let Some(pty) = self.pty.as_mut().filter(|_| !bytes.is_empty()) else {
             return Ok(());
-        }
-        match self.master.try_write(bytes) {
+        };
+        match pty.master.try_write(bytes) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),
         }
@@ -228,8 +303,31 @@ impl VirtualPort {
     /// A host that was killed has left its exclusive mark on the pty, which on a real port would have gone with its last handle; here
     /// ours keeps the pty, and with it the mark. Closing any handle of `serialport` takes it off.
     fn release(&self) -> io::Result<()> {
-        drop(self.slave.try_clone_native()?);
+        if let Some(pty) = &self.pty {
+            drop(pty.slave.try_clone_native()?);
+        }
         Ok(())
+    }
+
+    /// A board is plugged in again, and its port may have another name.
+    fn plug(&mut self) -> io::Result<()> {
+        let (pty, path) = Pty::open()?;
+        if let Some(link) = &mut self.link {
+            link.point_to(&path)?;
+        }
+        (self.pty, self.path) = (Some(pty), path);
+        Ok(())
+    }
+}
+
+impl Pty {
+    fn open() -> serialport::Result<(Pty, String)> {
+        let (master, slave) = TTYPort::pair()?;
+        let path = slave
+            .name()
+            .ok_or_else(|| io::Error::other("the pty has no name"))?;
+        let master = SerialStream::try_from(master)?;
+        Ok((Pty { master, slave }, path))
     }
 }
 
@@ -252,20 +350,31 @@ impl Link {
             }
             _ => {}
         }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let new = path.with_file_name(name);
-        std::os::unix::fs::symlink(target, &new)?;
-        // A link is replaced in one step, so that there is one at any time.
-        if let Err(error) = fs::rename(&new, path) {
-            let _ = fs::remove_file(&new);
-            return Err(error);
-        }
+        place(path, target)?;
         Ok(Link {
             path: path.to_owned(),
             target: target.into(),
         })
     }
+
+    fn point_to(&mut self, target: &str) -> io::Result<()> {
+        place(&self.path, target)?;
+        self.target = target.into();
+        Ok(())
+    }
+}
+
+/// A link is replaced in one step, so that there is one at any time.
+fn place(path: &Path, target: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let new = path.with_file_name(name);
+    std::os::unix::fs::symlink(target, &new)?;
+    if let Err(error) = fs::rename(&new, path) {
+        let _ = fs::remove_file(&new);
+        return Err(error);
+    }
+    Ok(())
 }
 
 impl Drop for Link {
@@ -279,8 +388,11 @@ impl Drop for Link {
 
 /// The table that the arguments describe.
 fn player(args: &Args) -> Result<Player, Failure> {
+    let Some(path) = &args.pgn else {
+        return at_table_of_scene(args);
+    };
     super::check_simulated(args.board)?;
-    let games = games::load(&args.pgn)?;
+    let games = games::load(path)?;
     let control = args
         .time_control
         .clone()
@@ -305,9 +417,7 @@ fn player(args: &Args) -> Result<Player, Failure> {
         .with_pace(pace)
         .with_rest(watched(REST_MS))
         .series(&games, scene)
-        .ok_or_else(|| {
-            Failure::failed(format!("{}: there is no game in it", args.pgn.display()))
-        })?;
+        .ok_or_else(|| Failure::failed(format!("{}: there is no game in it", path.display())))?;
     let board = match board(args.board, args.serial.as_deref())? {
         // A host waits for signs of life by its own clock.
         VirtualBoard::Psb1(board) if args.speed < 1.0 => {
@@ -328,6 +438,42 @@ fn player(args: &Args) -> Result<Player, Failure> {
         ..TableOptions::of(args.board)
     };
     Ok(Player::new(0, script, board, &options))
+}
+
+/// A table of the afternoon, the boards that come to it included.
+fn at_table_of_scene(args: &Args) -> Result<Player, Failure> {
+    let place = usize::from(args.table) - 1;
+    let pace = Pace::Mean(u64::from(args.think) * 1000);
+    let table = afternoon::table(place, args.seed, pace)
+        .ok_or_else(|| Failure::usage(format!("there is no table {} in the scene", args.table)))?;
+    let options = TableOptions {
+        rotated: table.rotated,
+        control: Some(default_control(Hands::Human)?),
+        ..TableOptions::of(afternoon::BOARDS[place])
+    };
+    at_table(table.script, &table.boards, &options)
+}
+
+/// A table at which these boards of the demo or the scene stand one after the other, each named by the table at which it begins, from 0.
+pub(super) fn at_table(
+    script: Script,
+    boards: &[(usize, Family)],
+    options: &TableOptions,
+) -> Result<Player, Failure> {
+    let mut boards = (boards.iter()).map(|&(place, family)| {
+        // Five digits, as the boards have them; the long number ends with them.
+        let serial = format!("{:05}", 47_001 + place);
+        let serial = match family {
+            Family::Psb1 => format!("demo-{serial}"),
+            _ => format!("30001{serial}"),
+        };
+        board(family, Some(&serial))
+    });
+    let first = boards
+        .next()
+        .unwrap_or_else(|| board(options.family, None))?;
+    let spares = boards.collect::<Result<Vec<_>, Failure>>()?;
+    Ok(Player::new(0, script, first, options).with_spares(spares))
 }
 
 /// Games that do not end on the board end with the kings in the centre, as far as the result is known.

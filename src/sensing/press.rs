@@ -58,6 +58,27 @@ impl Sensing {
         .is_some()
     }
 
+    /// Whether the man that this side has moved last is in the air again, or its king beside a rook that was.
+    fn is_held(&self, view: &View<'_>, side: Color, cx: &Context<'_>) -> bool {
+        let n = view.len();
+        if n == 0 || view.position(n - 1).turn() != side {
+            return false;
+        }
+        let recorded = cx.line.plies.get(n - 1).filter(|_| n <= view.keep);
+        let Some(last) = view
+            .last()
+            .filter(|_| recorded.is_none_or(|ply| !ply.pressed))
+        else {
+            return false;
+        };
+        let king = view.tip().board().king_of(side);
+        let king = king.filter(|_| last.role() == Role::Rook);
+        [Some(last.to()), king]
+            .into_iter()
+            .flatten()
+            .any(|square| self.picture.is_empty(square))
+    }
+
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
     /// record as it then is.
     pub(super) fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
@@ -108,8 +129,18 @@ impl Sensing {
         let his_is_pending = !view.moves.is_empty()
             && mover(&view, view.len()) == Some(side)
             && view.last().is_some_and(stands);
-        if self.observations.len() == told && his_is_pending {
-            self.flush(cx);
+        if self.observations.len() == told {
+            if self.is_held(&view, side, cx) && !press.waits && !press.overtaken {
+                // Pressed with the other hand: the man in this one may go on, or castle.
+                self.presses.push_front(Press {
+                    waits: true,
+                    ..press
+                });
+                return;
+            }
+            if his_is_pending {
+                self.flush(cx);
+            }
         }
         if self.observations.len() > told {
             self.presses.push_front(press);

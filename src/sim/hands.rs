@@ -19,7 +19,7 @@ use shakmaty::{Bitboard, Chess, EnPassantMode, Move, Outcome, Position, Square};
 use super::faults::{Situation, Slip};
 use super::pgn::SimGame;
 use super::scene::{Ending, Scene};
-use super::script::{Act, GameTruth, Manner, Played, Script, Table};
+use super::script::{Act, GameTruth, Incident, IncidentKind, Manner, Played, Script, Table};
 use crate::Millis;
 use presses::{Care, Presses};
 
@@ -142,7 +142,12 @@ impl Hands {
         Some(table.finish(truths))
     }
 
-    fn play_game(&mut self, table: &mut Table, game: &SimGame, scene: &Scene) -> GameTruth {
+    pub(super) fn play_game(
+        &mut self,
+        table: &mut Table,
+        game: &SimGame,
+        scene: &Scene,
+    ) -> GameTruth {
         let faulty = (self.level == Level::Faulty).then(|| self.with_faults(scene, game));
         let scene = faulty.as_ref().unwrap_or(scene);
         let mut position = game.start.clone();
@@ -156,9 +161,11 @@ impl Hands {
             incidents: Vec::new(),
             result: game.result,
         };
-        table.act(Act::ClockStart {
-            side: position.turn(),
-        });
+        if !scene.is_early() {
+            table.act(Act::ClockStart {
+                side: position.turn(),
+            });
+        }
         // Where irregular moves must not lead: to what the moves before could have been.
         let mut earlier: Option<Chess> = None;
         let mut before: Option<Chess> = None;
@@ -193,10 +200,19 @@ impl Hands {
                 truth.result = Outcome::Unknown;
                 break;
             }
-            let slipped = scene.slip_at(ply).is_some_and(|slip| {
-                self.play_with_slip(table, slip, &situation, &mut presses, &mut truth)
-            });
-            if !slipped {
+            let otherwise = match scene.slip_at(ply) {
+                Some(slip) => {
+                    self.play_with_slip(table, slip, &situation, &mut presses, &mut truth)
+                }
+                None if ply == 1 && scene.is_early() => {
+                    self.start_early(table, &situation, &mut presses, &mut truth)
+                }
+                None if scene.is_fetched(ply) => {
+                    self.play_with_man_fetched(table, &situation, &mut presses, &mut truth)
+                }
+                None => false,
+            };
+            if !otherwise {
                 self.play_ply(table, &situation, scene, stood_ms, &mut presses, &mut truth);
             }
             let mut next = position.clone();
@@ -305,6 +321,117 @@ impl Hands {
         truth.plies.push(played);
         truth.incidents.push(incident);
         true
+    }
+
+    /// Makes the first move before the clock is started, and presses once it runs.
+    fn start_early(
+        &mut self,
+        table: &mut Table,
+        s: &Situation,
+        presses: &mut Presses,
+        truth: &mut GameTruth,
+    ) -> bool {
+        let Some(&m) = s.coming.first() else {
+            return false;
+        };
+        let mut played = self.begin_ply(table, s, m);
+        let from_ms = played.touched_ms;
+        table.wait(self.between(3_000, 5_000));
+        let side = s.position.turn();
+        table.act(Act::ClockStart { side });
+        truth.from_ms = table.now;
+        truth.incidents.push(Incident {
+            kind: IncidentKind::EarlyStart,
+            ply: s.ply,
+            side: Some(side),
+            squares: Vec::new(),
+            breach: None,
+            from_ms,
+            due_ms: None,
+            to_ms: Some(table.now),
+            in_outline: true,
+        });
+        table.wait(self.between(600, 1_500));
+        played = self.complete(table, presses, &mut truth.plies, played, Care::Surely);
+        truth.plies.push(played);
+        true
+    }
+
+    /// Puts the pawn on the last rank and stops the clocks until the new man is there; then presses.
+    fn play_with_man_fetched(
+        &mut self,
+        table: &mut Table,
+        s: &Situation,
+        presses: &mut Presses,
+        truth: &mut GameTruth,
+    ) -> bool {
+        let Some(&m) = s.coming.first() else {
+            return false;
+        };
+        let (Some(from), Some(role)) = (m.from(), m.promotion()) else {
+            return false;
+        };
+        let side = s.position.turn();
+        let touched_ms = table.now;
+        table.lift(from);
+        table.wait(self.hand_ms());
+        if m.is_capture() {
+            table.lift(m.to());
+            table.wait(self.hand_ms());
+        }
+        table.place(m.to(), side.pawn());
+        table.wait(self.between(400, 1_200));
+        table.act(Act::ClockStop);
+        let from_ms = table.now;
+        table.wait(self.between(5_000, 8_000));
+        table.lift(m.to());
+        table.wait(self.hand_ms());
+        table.place(m.to(), role.of(side));
+        let placed_ms = table.now;
+        table.wait(self.between(1_000, 2_000));
+        table.act(Act::ClockStart { side });
+        truth.incidents.push(Incident {
+            kind: IncidentKind::Fetched,
+            ply: s.ply,
+            side: Some(side),
+            squares: vec![from, m.to()],
+            breach: None,
+            from_ms,
+            due_ms: None,
+            to_ms: Some(table.now),
+            in_outline: true,
+        });
+        table.wait(self.between(300, 900));
+        let played = Played {
+            ply: s.ply,
+            side,
+            uci: uci(s.position, m),
+            touched_ms,
+            placed_ms,
+            pressed_ms: None,
+            manners: vec![Manner::PawnFirst],
+        };
+        let played = self.complete(table, presses, &mut truth.plies, played, Care::Surely);
+        truth.plies.push(played);
+        true
+    }
+
+    /// Carries the move out, without a press.
+    fn begin_ply(&mut self, table: &mut Table, s: &Situation, m: Move) -> Played {
+        let mut manners = Vec::new();
+        let first = table.now;
+        let touched_ms = self
+            .play(table, s.position, m, &mut manners)
+            .unwrap_or(first);
+        Played {
+            ply: s.ply,
+            side: s.position.turn(),
+            uci: uci(s.position, m),
+            touched_ms,
+            placed_ms: table.now,
+            pressed_ms: None,
+            manners,
+        }
     }
 
     fn think(&mut self, game: &SimGame, ply_index: usize) -> Millis {

@@ -12,6 +12,7 @@
 //!
 //! [`trace`] does all of it at once, in virtual time, for tests and measurements.
 
+pub mod afternoon;
 pub mod board;
 pub mod clock;
 mod faults;

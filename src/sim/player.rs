@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use shakmaty::{Piece, Square};
+use shakmaty::{Outcome, Piece, Square};
 
 use super::board::VirtualBoard;
 use super::clock::{ChessClock, ClockControl};
@@ -81,13 +81,32 @@ pub struct Player {
     next: usize,
     phase: Phase,
     board: VirtualBoard,
+    /// The boards that come to this table later, the next one first.
+    spares: VecDeque<VirtualBoard>,
+    plugged: bool,
     rotated: bool,
+    /// What stands on the table, whoever sees it.
+    men: [Option<Piece>; 64],
     lead_in_ms: Millis,
     scanner: Scanner<Option<Piece>>,
     clock: Option<Clock>,
     unsent_per_mille: u16,
     chance: Rng,
     output: VecDeque<Vec<u8>>,
+    events: VecDeque<Event>,
+}
+
+/// What happens at a table beside the squares and the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The line is cut; what was on it is lost.
+    Unplugged,
+    /// There is a line again, perhaps to another board, which waits to be asked.
+    Plugged,
+    /// The hall's computer is told the pairing of this round.
+    Paired { round: u8 },
+    /// The arbiter enters a result there.
+    Result { result: Outcome },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -118,16 +137,20 @@ impl Player {
         let mut board = board.into();
         let mut men = [None; 64];
         for square in Square::ALL {
-            men[board.number(square, options.rotated)] = script.start.piece_at(square);
+            men[square.to_usize()] = script.start.piece_at(square);
         }
-        let told = board.set_up(now, &men);
-        let control = options.control.clone().filter(|_| board.has_clock());
+        let numbered = numbered(&board, &men, options.rotated);
+        let told = board.set_up(now, &numbered);
+        let control = options.control.clone();
         let mut player = Player {
-            scanner: Scanner::new(options.sweep, options.scan_ms, men),
+            scanner: Scanner::new(options.sweep, options.scan_ms, numbered),
             next: 0,
             phase: Phase::Unwatched,
             board,
+            spares: VecDeque::new(),
+            plugged: true,
             rotated: options.rotated,
+            men,
             lead_in_ms: options.lead_in_ms,
             clock: control.map(|control| Clock {
                 clock: ChessClock::new(control),
@@ -137,6 +160,7 @@ impl Player {
             unsent_per_mille: options.unsent_per_mille,
             chance: Rng::with_seed(options.seed),
             output: VecDeque::new(),
+            events: VecDeque::new(),
             script,
         };
         player.tell(told);
@@ -144,9 +168,18 @@ impl Player {
         player
     }
 
+    /// With the boards that are put on this table one after the other; where none is left, the same one is plugged in again.
+    pub fn with_spares(mut self, spares: impl IntoIterator<Item = VirtualBoard>) -> Player {
+        self.spares = spares.into_iter().collect();
+        self
+    }
+
     /// Takes what the host sent.
     pub fn handle_host(&mut self, now: Millis, bytes: &[u8]) {
         self.handle_timeout(now);
+        if !self.plugged {
+            return;
+        }
         let answer = self.board.handle_host(now, bytes);
         self.tell(answer);
         let watched = self.board.is_watched();
@@ -188,6 +221,11 @@ impl Player {
     /// The next message of the board to its host.
     pub fn poll_output(&mut self) -> Option<Vec<u8>> {
         self.output.pop_front()
+    }
+
+    /// What else has happened at the table.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
     }
 
     /// Whether the script has been played to its end and the board has seen all of it. The board goes on answering.
@@ -250,21 +288,46 @@ impl Player {
     }
 
     fn act(&mut self, now: Millis, act: Act) {
-        if let Act::Square { square, piece } = act {
-            let number = self.board.number(square, self.rotated);
-            self.scanner.change(now, number, piece);
-            return;
-        }
-        let Some(Clock { clock, .. }) = &mut self.clock else {
-            return;
-        };
         match act {
-            Act::Press { side } => clock.press(now, side),
-            Act::ClockStop => clock.stop(now),
-            Act::ClockStart { side } => clock.start(now, side),
-            Act::ClockReset => clock.reset(now),
-            Act::Square { .. } => {}
+            Act::Square { square, piece } => {
+                self.men[square.to_usize()] = piece;
+                let number = self.board.number(square, self.rotated);
+                self.scanner.change(now, number, piece);
+            }
+            Act::Press { side } => self.with_clock(|clock| clock.press(now, side)),
+            Act::ClockStop => self.with_clock(|clock| clock.stop(now)),
+            Act::ClockStart { side } => self.with_clock(|clock| clock.start(now, side)),
+            Act::ClockReset => self.with_clock(|clock| clock.reset(now)),
+            Act::Unplugged => {
+                self.plugged = false;
+                self.output.clear();
+                self.events.push_back(Event::Unplugged);
+            }
+            Act::Plugged { rotated } => self.plug(now, rotated),
+            Act::Paired { round } => self.events.push_back(Event::Paired { round }),
+            Act::Result { result } => self.events.push_back(Event::Result { result }),
         }
+    }
+
+    fn with_clock(&mut self, act: impl FnOnce(&mut ChessClock)) {
+        if let Some(Clock { clock, .. }) = &mut self.clock {
+            act(clock);
+        }
+    }
+
+    /// The next board stands on the table, and the men on it.
+    fn plug(&mut self, now: Millis, rotated: bool) {
+        if let Some(board) = self.spares.pop_front() {
+            self.board = board;
+        }
+        self.rotated = rotated;
+        let men = numbered(&self.board, &self.men, rotated);
+        let TableOptions { scan_ms, sweep, .. } = TableOptions::of(self.board.family());
+        self.scanner = Scanner::new(sweep, scan_ms, men);
+        let told = self.board.set_up(now, &men);
+        self.plugged = true;
+        self.events.push_back(Event::Plugged);
+        self.tell(told);
     }
 
     /// The board asks the clock what it shows.
@@ -279,7 +342,19 @@ impl Player {
     }
 
     fn tell(&mut self, messages: Vec<Vec<u8>>) {
+        if !self.plugged {
+            return;
+        }
         let messages = messages.into_iter().filter(|bytes| !bytes.is_empty());
         self.output.extend(messages);
     }
+}
+
+/// The men as a board that stands this way round numbers its squares.
+fn numbered(board: &VirtualBoard, men: &[Option<Piece>; 64], rotated: bool) -> [Option<Piece>; 64] {
+    let mut numbered = [None; 64];
+    for square in Square::ALL {
+        numbered[board.number(square, rotated)] = men[square.to_usize()];
+    }
+    numbered
 }

@@ -18,6 +18,10 @@ pub struct Scene {
     slips: Vec<(usize, Slip)>,
     /// Before this ply an illegal move is made that stands.
     stands: Option<usize>,
+    /// The first move is made before the clock is started.
+    early: bool,
+    /// For the pawn of this ply the new man has to be fetched.
+    fetched: Option<usize>,
     endings: Vec<Ending>,
 }
 
@@ -28,6 +32,8 @@ pub(super) enum Moment {
     KnockedOver,
     OneKnockedOver(Stray),
     Fault(Fault),
+    Adjusted,
+    Dispute,
 }
 
 /// A man that goes where it should not: from, to.
@@ -38,6 +44,8 @@ pub(super) enum Ending {
     Analysis,
     Reset,
     Kings(Outcome),
+    Entered(Outcome),
+    ForFun,
 }
 
 impl Scene {
@@ -98,6 +106,40 @@ impl Scene {
         }
     }
 
+    /// The first move is made before the clock is started.
+    pub fn starts_early(mut self) -> Scene {
+        self.early = true;
+        self
+    }
+
+    /// Before `ply` some men are straightened on their squares, whosever they are (Article 4.2).
+    pub fn men_adjusted(self, ply: usize) -> Scene {
+        self.before(ply, Moment::Adjusted)
+    }
+
+    /// Before `ply` the clocks are stopped and the last moves taken back and made again, with another one in between, to show an
+    /// arbiter what has happened; then the clocks run again.
+    pub fn dispute(self, ply: usize) -> Scene {
+        self.before(ply, Moment::Dispute)
+    }
+
+    /// At `ply`, a promotion, the pawn stands on the last rank and the clocks are stopped until the new man has been fetched
+    /// (Article 6.11.2).
+    pub fn man_fetched(mut self, ply: usize) -> Scene {
+        self.fetched = Some(ply);
+        self
+    }
+
+    /// After the game the arbiter enters its result.
+    pub fn result_entered(self, result: Outcome) -> Scene {
+        self.finally(Ending::Entered(result))
+    }
+
+    /// After the game the players set up again, play some moves with stopped clocks, and set up again (case J2).
+    pub fn played_for_fun(self) -> Scene {
+        self.finally(Ending::ForFun)
+    }
+
     pub(super) fn fault(self, ply: usize, fault: Fault) -> Scene {
         self.before(ply, Moment::Fault(fault))
     }
@@ -128,9 +170,20 @@ impl Scene {
         self.stands == Some(ply)
     }
 
-    /// Whether nothing goes wrong before this ply or in it.
+    pub(super) fn is_early(&self) -> bool {
+        self.early
+    }
+
+    pub(super) fn is_fetched(&self, ply: usize) -> bool {
+        self.fetched == Some(ply)
+    }
+
+    /// Whether nothing happens before this ply or in it but the move.
     pub(super) fn is_quiet(&self, ply: usize) -> bool {
-        self.moments_before(ply).is_empty() && self.slip_at(ply).is_none() && !self.stands_at(ply)
+        self.moments_before(ply).is_empty()
+            && self.slip_at(ply).is_none()
+            && !self.stands_at(ply)
+            && !self.is_fetched(ply)
     }
 
     pub(super) fn moments_before(&self, ply: usize) -> Vec<Moment> {
@@ -170,6 +223,12 @@ impl Hands {
             Moment::OneKnockedOver(stray) => self.one_knocked_over(table, stray, s)?,
             Moment::KnockedOver => self.knocked_over(table, s)?,
             Moment::Fault(fault) => self.fault(table, fault, s)?,
+            Moment::Adjusted => {
+                let from_ms = table.now;
+                let squares = self.adjust(table, table.board.occupied());
+                incident(IncidentKind::Adjusted, s, (from_ms, table.now), squares)
+            }
+            Moment::Dispute => self.dispute(table, s)?,
         };
         table.wait(self.between(1500, 3500));
         Some(incident)
@@ -224,6 +283,56 @@ impl Hands {
                 vec![from, square],
             )
         })
+    }
+
+    /// Some of these men are straightened, one after the other.
+    pub(super) fn adjust(&mut self, table: &mut Table, men: Bitboard) -> Vec<Square> {
+        let mut squares: Vec<Square> = men.into_iter().collect();
+        self.shuffle(&mut squares);
+        squares.truncate(self.between(2, 4) as usize);
+        for &square in &squares {
+            if let Some(piece) = table.lift(square) {
+                table.wait(self.between(100, 480));
+                table.place(square, piece);
+                table.wait(self.between(200, 800));
+            }
+        }
+        squares
+    }
+
+    /// The last two moves are taken back, one is played that was not, and all is put back.
+    fn dispute(&mut self, table: &mut Table, s: &Situation) -> Option<Incident> {
+        let earlier = s.earlier?;
+        let side = s.position.turn();
+        let from_ms = table.now;
+        table.act(Act::ClockStop);
+        table.wait(self.between(1_500, 3_000));
+        self.set_up(table, earlier.board());
+        table.wait(self.between(500, 1_500));
+        let moves: Vec<Move> = earlier.legal_moves().into_iter().collect();
+        let mut quiet: Vec<Move> = moves
+            .into_iter()
+            .filter(|m| !m.is_capture() && !m.is_castle() && !m.is_promotion())
+            .filter(|m| m.role() != Role::King)
+            .collect();
+        self.shuffle(&mut quiet);
+        if let Some(m) = quiet.pop()
+            && let Some(from) = m.from()
+            && let Some(piece) = table.board.piece_at(from)
+        {
+            self.shift(table, from, m.to(), piece);
+            table.wait(self.between(1_000, 2_000));
+        }
+        self.set_up(table, s.position.board());
+        let to_ms = table.now;
+        table.wait(self.between(1_500, 2_500));
+        table.act(Act::ClockStart { side });
+        Some(incident(
+            IncidentKind::Dispute,
+            s,
+            (from_ms, to_ms),
+            Vec::new(),
+        ))
     }
 
     fn one_knocked_over(
@@ -304,6 +413,14 @@ impl Hands {
                 (IncidentKind::SetUp, Vec::new())
             }
             Ending::Kings(result) => (IncidentKind::ResultKings, self.show_result(table, result)),
+            Ending::Entered(result) => {
+                table.act(Act::Result { result });
+                (IncidentKind::ResultEntered, Vec::new())
+            }
+            Ending::ForFun => {
+                self.play_for_fun(table, &game.start);
+                (IncidentKind::ForFun, Vec::new())
+            }
         };
         let to_ms = table.now;
         table.wait(self.rest_ms());
@@ -425,7 +542,9 @@ impl Hands {
             self.shuffle(&mut moves);
             if let Some(m) = moves.pop()
                 && let Some(from) = m.from()
-                && let Some(piece) = table.board.piece_at(from)
+                // A king that shows the result may stand there.
+                && let Some(piece) = table.board.piece_at(from).filter(|p| p.role == m.role())
+                && table.board.role_at(m.to()) != Some(Role::King)
             {
                 self.shift(table, from, m.to(), piece);
                 position.play_unchecked(m);
@@ -444,6 +563,20 @@ impl Hands {
             }
             table.wait(self.between(600, 3000));
         }
+    }
+
+    /// From the array some moves that are no game's, and back to the array.
+    fn play_for_fun(&mut self, table: &mut Table, start: &Chess) {
+        self.set_up(table, start.board());
+        table.wait(self.rest_ms());
+        for (from, to) in FOR_FUN {
+            let Some(piece) = table.board.piece_at(from) else {
+                break;
+            };
+            self.shift(table, from, to, piece);
+            table.wait(self.between(800, 1_800));
+        }
+        self.set_up(table, start.board());
     }
 
     fn show_result(&mut self, table: &mut Table, result: Outcome) -> Vec<Square> {
@@ -505,6 +638,13 @@ fn incident(
         in_outline: true,
     }
 }
+
+/// 1. d4 d5 2. Nf3.
+const FOR_FUN: [(Square, Square); 3] = [
+    (Square::D2, Square::D4),
+    (Square::D7, Square::D5),
+    (Square::G1, Square::F3),
+];
 
 /// Where the man on `from` can legally go, the square of a castling king included.
 fn targets(position: &Chess, from: Square) -> Bitboard {

@@ -52,6 +52,14 @@ pub enum Act {
     ClockStart { side: Color },
     /// The clock is set for the next game.
     ClockReset,
+    /// The board is pulled off its cable.
+    Unplugged,
+    /// A board is plugged in, another one where there is one, and stands this way round. The men stand on it.
+    Plugged { rotated: bool },
+    /// The pairing of this round is told to the hall's computer.
+    Paired { round: u8 },
+    /// The arbiter enters a result there.
+    Result { result: Outcome },
 }
 
 /// One game as it was really played.
@@ -208,6 +216,24 @@ pub enum IncidentKind {
     ResultKings,
     /// The men were set up again.
     SetUp,
+    /// All men were there, and some stood where others belong; that was put right before the game.
+    SetUpWrong,
+    /// Men were straightened on their squares.
+    Adjusted,
+    /// A guest made first moves that are none of the game's, and they were taken back.
+    Honorary,
+    /// The first move was made before the clock was started.
+    EarlyStart,
+    /// The clocks were stopped until the man for a pawn on the last rank had been fetched.
+    Fetched,
+    /// With stopped clocks men were moved to show what had happened, and put back.
+    Dispute,
+    /// The players set up again and moved on for fun, with stopped clocks, and set up again.
+    ForFun,
+    /// The arbiter entered the result.
+    ResultEntered,
+    /// Another board was put on the table.
+    BoardSwapped,
 }
 
 impl fmt::Display for IncidentKind {
@@ -233,6 +259,15 @@ impl fmt::Display for IncidentKind {
             IncidentKind::Analysis => "analysis",
             IncidentKind::ResultKings => "the kings show the result",
             IncidentKind::SetUp => "the men are set up again",
+            IncidentKind::SetUpWrong => "men set up on each other's squares",
+            IncidentKind::Adjusted => "men adjusted",
+            IncidentKind::Honorary => "a guest's moves, taken back",
+            IncidentKind::EarlyStart => "a first move before the clock runs",
+            IncidentKind::Fetched => "a man fetched with the clocks stopped",
+            IncidentKind::Dispute => "men moved to and fro with the clocks stopped",
+            IncidentKind::ForFun => "moves for fun from the array",
+            IncidentKind::ResultEntered => "the arbiter enters the result",
+            IncidentKind::BoardSwapped => "another board on the table",
         })
     }
 }
@@ -260,7 +295,16 @@ impl IncidentKind {
             | IncidentKind::Misread
             | IncidentKind::Analysis
             | IncidentKind::ResultKings
-            | IncidentKind::SetUp => false,
+            | IncidentKind::SetUp
+            | IncidentKind::SetUpWrong
+            | IncidentKind::Adjusted
+            | IncidentKind::Honorary
+            | IncidentKind::EarlyStart
+            | IncidentKind::Fetched
+            | IncidentKind::Dispute
+            | IncidentKind::ForFun
+            | IncidentKind::ResultEntered
+            | IncidentKind::BoardSwapped => false,
         }
     }
 }

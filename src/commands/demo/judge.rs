@@ -7,11 +7,11 @@ use shakmaty::{Color, Outcome, Position, Square};
 use super::news::News;
 use crate::Millis;
 use crate::publish::{
-    AlertBody, AlertKind, CloseReason, Event, EventKind, Game, IllegalReason, MoveState, ResultBy,
-    ResultState, Severity,
+    AlertBody, AlertKind, CloseReason, Event, EventKind, Game, IllegalReason, MoveState, Phase,
+    ResultBy, ResultState, Severity,
 };
 use crate::sim::pgn;
-use crate::sim::script::{Act, GameTruth, Incident, IncidentKind, Script};
+use crate::sim::script::{Act, GameTruth, Incident, IncidentKind, Played, Script};
 
 /// Collects what is published, and gives its verdict at the end. Times are those of whoever feeds it, on one clock.
 #[derive(Debug, Default)]
@@ -52,14 +52,22 @@ struct Heard {
     /// Each text that stood under `pgn`.
     pgns: Vec<String>,
     alerts: Vec<HeardAlert>,
-    /// The moves told, by game.
-    told: Vec<(String, u32, String)>,
+    /// The moves told, with when.
+    told: Vec<ToldMove>,
+}
+
+#[derive(Debug)]
+struct ToldMove {
+    at_ms: Millis,
+    ply: u32,
+    uci: String,
 }
 
 #[derive(Debug)]
 struct HeardAlert {
     /// As it was loudest.
     body: AlertBody,
+    raised_ms: Millis,
     /// When it first was as loud as that.
     loud_ms: Millis,
     closed: Option<CloseReason>,
@@ -116,7 +124,11 @@ impl Judge {
                     .any(|incident| incident.kind == IncidentKind::SetUp);
                 let ended = match expected_result(game) {
                     (result, Some(_)) => record.result == result,
-                    _ => !reset || heard.current.as_ref() != Some(&record.game),
+                    _ => {
+                        !reset
+                            || record.phase == Phase::Ended
+                            || heard.current.as_ref() != Some(&record.game)
+                    }
                 };
                 ended && record.moves.len() == game.plies.len()
             };
@@ -145,11 +157,15 @@ impl Heard {
     fn event(&mut self, now: Millis, event: &Event) {
         match &event.kind {
             EventKind::Move(ply) => {
-                let game = event.game.clone().unwrap_or_default();
-                self.told.push((game, ply.ply, ply.uci.clone()));
+                self.told.push(ToldMove {
+                    at_ms: now,
+                    ply: ply.ply,
+                    uci: ply.uci.clone(),
+                });
             }
             EventKind::AlertRaised { alert } => self.alerts.push(HeardAlert {
                 body: alert.clone(),
+                raised_ms: now,
                 loud_ms: now,
                 closed: None,
             }),
@@ -218,7 +234,59 @@ impl Heard {
             ));
         }
         self.compare_pgn(truth, verdict);
+        self.compare_quiet(truth, verdict);
         self.compare_alerts(truth, verdict);
+    }
+
+    /// While nobody plays, no move is told, whatever is done with the men.
+    fn compare_quiet(&self, truth: &Truth, verdict: &mut Verdict) {
+        let began = truth.began_ms;
+        let mut quiet: Vec<(Millis, Millis, Option<&Played>)> = Vec::new();
+        let mut from_ms = 0;
+        let mut last = None;
+        for game in truth.games {
+            let first = game.plies.first();
+            let until_ms = first.map_or(game.from_ms, |played| played.touched_ms);
+            quiet.push((from_ms, began + until_ms, last));
+            let frozen = |incident: &&Incident| incident.kind == IncidentKind::Dispute;
+            quiet.extend(game.incidents.iter().filter(frozen).map(|incident| {
+                let to_ms = incident.to_ms.unwrap_or(game.to_ms);
+                let before = incident.ply.checked_sub(2);
+                let before = before.and_then(|index| game.plies.get(index));
+                (began + incident.from_ms, began + to_ms, before)
+            }));
+            from_ms = began + game.to_ms;
+            last = game.plies.last();
+        }
+        quiet.push((from_ms, Millis::MAX, last));
+        // A guest's moves look like a game that begins, until they are taken back.
+        let honorary: Vec<(Millis, Millis)> = incidents_of(truth)
+            .filter(|incident| incident.kind == IncidentKind::Honorary)
+            .map(|incident| {
+                let to_ms = incident.to_ms.unwrap_or(incident.from_ms);
+                (began + incident.from_ms, began + to_ms)
+            })
+            .collect();
+        for told in &self.told {
+            let within = |(from, to): (Millis, Millis)| (from..to).contains(&told.at_ms);
+            // The last move is told when it stands, which may be just after the clock was stopped.
+            let is_last = |last: Option<&Played>| {
+                last.is_some_and(|last| last.ply as u32 == told.ply && last.uci == told.uci)
+            };
+            if quiet
+                .iter()
+                .any(|&(from, to, last)| within((from, to)) && !is_last(last))
+                && !honorary.iter().any(|&times| within(times))
+            {
+                verdict.differences.push(format!(
+                    "table {}: {} was told as ply {} while nobody played, {:.1} s after the beginning",
+                    truth.table,
+                    told.uci,
+                    told.ply,
+                    told.at_ms.saturating_sub(began) as f64 / 1000.0
+                ));
+            }
+        }
     }
 
     /// What stood under `pgn` was at any time the beginning of a game that was played.
@@ -299,6 +367,31 @@ impl Heard {
                         verdict.differences.push(format!("{what} were not noted"));
                     }
                 }
+                IncidentKind::SetUpWrong => {
+                    let what = format!("table {table}: the wrong set-up");
+                    let names_all = |alert: &HeardAlert| {
+                        let named =
+                            |square: &Square| alert.body.squares.contains(&square.to_string());
+                        incident.squares.iter().all(named)
+                    };
+                    let told = self.alerts.iter().find(|alert| {
+                        alert.body.kind == AlertKind::SetupWrong
+                            && is_during(truth, incident, alert.raised_ms)
+                    });
+                    match told {
+                        None => verdict.differences.push(format!("{what} was not told")),
+                        Some(alert) if !names_all(alert) => verdict.differences.push(format!(
+                            "{what}: the alert names the squares {}",
+                            alert.body.squares.join(" ")
+                        )),
+                        Some(alert) if alert.closed != Some(CloseReason::Restored) => {
+                            verdict
+                                .differences
+                                .push(format!("{what}: the alert did not close as restored"));
+                        }
+                        Some(_) => {}
+                    }
+                }
                 // Nobody need be told of what is left; other things than these only faulty hands do, and the demo's are not.
                 _ => {}
             }
@@ -308,6 +401,7 @@ impl Heard {
             .iter()
             .zip(&explained)
             .filter(|(alert, explained)| !**explained && alert.body.severity > Severity::Info)
+            .filter(|(alert, _)| !is_due(truth, alert))
         {
             verdict
                 .differences
@@ -366,12 +460,12 @@ fn moves_of(text: &str) -> Option<Vec<String>> {
 
 /// What the record must say of the result, and how it came to it; nothing where nobody showed one.
 fn expected_result(game: &GameTruth) -> (String, Option<ResultBy>) {
-    let shown = game
-        .incidents
-        .iter()
-        .any(|incident| incident.kind == IncidentKind::ResultKings);
-    if shown {
+    let happened = |kind| game.incidents.iter().any(|incident| incident.kind == kind);
+    if happened(IncidentKind::ResultKings) {
         return (game.result.to_string(), Some(ResultBy::Kings));
+    }
+    if happened(IncidentKind::ResultEntered) {
+        return (game.result.to_string(), Some(ResultBy::Arbiter));
     }
     match outcome_on_board(game) {
         Some(outcome) => (outcome.to_string(), Some(ResultBy::Board)),
@@ -390,6 +484,50 @@ fn outcome_on_board(game: &GameTruth) -> Option<Outcome> {
     let outcome = position.outcome();
     outcome.is_known().then_some(outcome)
 }
+
+fn incidents_of<'a>(truth: &Truth<'a>) -> impl Iterator<Item = &'a Incident> {
+    truth.games.iter().flat_map(|game| &game.incidents)
+}
+
+/// Whether it was raised while this went on, or just after.
+fn is_during(truth: &Truth, incident: &Incident, raised_ms: Millis) -> bool {
+    let to_ms = incident.to_ms.unwrap_or(incident.from_ms) + TOLD_WITHIN_MS;
+    (truth.began_ms + incident.from_ms..=truth.began_ms + to_ms).contains(&raised_ms)
+}
+
+/// Whether an alert louder than `info` has a cause that is on the list.
+fn is_due(truth: &Truth, alert: &HeardAlert) -> bool {
+    incidents_of(truth).any(|incident| {
+        DUE.iter().any(|due| {
+            due.of == incident.kind
+                && due.kind == alert.body.kind
+                && alert.body.severity <= due.at_most
+        }) && is_during(truth, incident, alert.raised_ms)
+    })
+}
+
+/// An alert that has to come where this happens.
+struct Due {
+    of: IncidentKind,
+    kind: AlertKind,
+    at_most: Severity,
+}
+
+/// Every alert louder than `info` that may come beside those for irregular moves and fallen men, each with its reason.
+const DUE: &[Due] = &[
+    // A game must not begin from a wrong array (Article 7.2): the arbiter has it put right before the clock is started.
+    Due {
+        of: IncidentKind::SetUpWrong,
+        kind: AlertKind::SetupWrong,
+        at_most: Severity::Warn,
+    },
+    // A board that is pulled off while its game has no result may be one that is played on.
+    Due {
+        of: IncidentKind::BoardSwapped,
+        kind: AlertKind::BoardMissing,
+        at_most: Severity::Warn,
+    },
+];
 
 /// What is missing of the alert for a pressed irregular move (design: within 2 s of the press, with squares, the way back and both
 /// clocks, closed once the board is put right).
@@ -446,6 +584,9 @@ fn shares_a_square(alert: &AlertBody, squares: &[Square]) -> bool {
         .iter()
         .any(|square| alert.squares.contains(&square.to_string()))
 }
+
+/// Whatever is to be told of something is told within this time after it.
+const TOLD_WITHIN_MS: Millis = 5_000;
 
 /// How soon the arbiter hears of a pressed irregular move.
 const ALERT_WITHIN_MS: Millis = 2_000;

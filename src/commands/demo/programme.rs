@@ -3,11 +3,12 @@
 use shakmaty::{Position, Square};
 
 use crate::Millis;
+use crate::sim::afternoon;
 use crate::sim::clock::ClockControl;
 use crate::sim::hands::{Hands, Level, Pace};
 use crate::sim::pgn::{self, PgnError, SimGame};
 use crate::sim::scene::Scene;
-use crate::sim::script::{IncidentKind, Script};
+use crate::sim::script::{GameTruth, IncidentKind, Script};
 use crate::wire::Family;
 
 /// The control of all games. Its increment is long enough that nobody gets into time trouble (8.4).
@@ -20,6 +21,12 @@ pub struct TableProgramme {
     pub name: String,
     /// What its board speaks.
     pub family: Family,
+    /// The boards that stand on it one after the other, by the places of the tables at which they begin, and what they speak.
+    pub boards: Vec<(usize, Family)>,
+    /// Whether the first board stands the other way round.
+    pub rotated: bool,
+    /// Whether it is told who plays, and begins no game without that.
+    pub paired: bool,
     pub script: Script,
     /// What will happen beside the moves, for people: a line each.
     pub announced: Vec<String>,
@@ -61,6 +68,37 @@ pub fn programme(
     (0..boards)
         .map(|index| table(choice, index, boards, family, speed))
         .collect()
+}
+
+/// The afternoon at the first tables of a hall, at most so many.
+pub fn afternoon(boards: usize, seed: u64, speed: f64) -> Vec<TableProgramme> {
+    let pace = Pace::Mean((AFTERNOON_THINK_MS as f64 / speed) as Millis);
+    (0..boards)
+        .map_while(|place| Some((place, afternoon::table(place, seed, pace)?)))
+        .map(|(place, table)| TableProgramme {
+            name: (place + 1).to_string(),
+            family: afternoon::BOARDS[place],
+            boards: table.boards,
+            rotated: table.rotated,
+            paired: table.paired,
+            announced: announce_afternoon(&table.script),
+            script: table.script,
+        })
+        .collect()
+}
+
+/// What comes at a table of the hall, a part a game.
+fn announce_afternoon(script: &Script) -> Vec<String> {
+    let in_words = |game: &GameTruth| {
+        let mut words = vec![counted(game.plies.len(), "ply")];
+        words.extend(
+            game.incidents
+                .iter()
+                .map(|incident| incident.kind.to_string()),
+        );
+        words.join(", ")
+    };
+    script.games.iter().map(in_words).collect()
 }
 
 /// Only games that the tables can open by themselves: from the array of the men.
@@ -121,6 +159,9 @@ fn table(
     Ok(TableProgramme {
         name,
         family,
+        boards: vec![(index, family)],
+        rotated: false,
+        paired: false,
         script,
         announced,
     })
@@ -247,6 +288,9 @@ const KNOCKED: (usize, Square, Square) = (11, Square::A7, Square::B6);
 
 /// What a move takes on average besides the handling of the men.
 const THINK_MS: Millis = 700;
+
+/// The same in the hall, where the rounds follow a timetable.
+const AFTERNOON_THINK_MS: Millis = 550;
 
 /// So long a built-in game takes at most at the usual speed, that all is over within two minutes.
 #[cfg(test)]
