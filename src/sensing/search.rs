@@ -42,6 +42,15 @@ impl Sensing {
             self.arrived_by(moves, now, cx);
             return;
         }
+        // A man that stands still passes over no square if what else may have been played explains him.
+        if self.is_poor()
+            && !explain::is_only_missing(tip, &self.picture, differing)
+            && self.match_rivals(now, cx)
+        {
+            return;
+        }
+        let view = self.view(cx);
+        let tip = view.tip();
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }
