@@ -133,6 +133,16 @@ impl Table {
         if let Some(verdict) = self.game.as_ref().and_then(Game::ended_by_the_board) {
             self.end_game(verdict);
         }
+        if self.gives_way() {
+            self.begin_game();
+        }
+    }
+
+    /// Whether the game that is open has no moves any more, so that the one that is armed need not wait for it: players moved for fun
+    /// while the pairing came (case J2). A game that is armed gives way only before its clock runs.
+    fn gives_way(&self) -> bool {
+        let is_empty = |game: &Game| game.line.is_empty() && !(game.armed && game.clocks.used);
+        self.openings.is_armed() && self.open_game().is_some_and(is_empty)
     }
 
     fn tell_doubt(&mut self, severity: Severity, says: String) {
