@@ -159,8 +159,8 @@ fn plan(place: usize) -> Option<Plan> {
             true,
             Some(2),
             vec![
-                Round::of(RETI, [FromTheBox], |scene, game| {
-                    scene.result_kings(game.result)
+                Round::of(RETI, [FromTheBox], |scene, _| {
+                    scene.handshake_and_analysis()
                 }),
                 Round::of(
                     QUEEN_FETCHED,
