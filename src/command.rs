@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use shakmaty::Role;
 
 use crate::board::OrientationSetting;
 use crate::laws::Side;
@@ -67,6 +68,8 @@ pub enum Verb {
     AcceptPosition(AcceptPosition),
     /// The irregular move on the board stands.
     AcceptIllegal(AcceptIllegal),
+    /// Say what was played where the record is in doubt.
+    Resolve(Resolve),
     /// The result of the game.
     Result(ResultArgs),
     /// Publish all retained topics again.
@@ -89,6 +92,7 @@ impl Verb {
         "set_position",
         "accept_position",
         "accept_illegal",
+        "resolve",
         "result",
         "resend",
         "orientation",
@@ -106,6 +110,7 @@ impl Verb {
             Verb::SetPosition(_) => "set_position",
             Verb::AcceptPosition(_) => "accept_position",
             Verb::AcceptIllegal(_) => "accept_illegal",
+            Verb::Resolve(_) => "resolve",
             Verb::Result(_) => "result",
             Verb::Resend(_) => "resend",
             Verb::Orientation(_) => "orientation",
@@ -239,6 +244,41 @@ pub struct AcceptIllegal {
     /// The move that stands, in UCI. Default: the one that the open alert names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uci: Option<String>,
+}
+
+/// Either `line` or `promotion`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    /// A ply whose `doubt` is set, counted from 1.
+    pub ply: u32,
+    /// The moves from this ply on, in UCI: one of the record's `alternatives`, or as much of it as tells it from the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// What the pawn became that was promoted with this ply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<Exchange>,
+}
+
+/// What a pawn can become (Article 3.7.5.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Exchange {
+    Queen,
+    Rook,
+    Bishop,
+    Knight,
+}
+
+impl From<Exchange> for Role {
+    fn from(exchange: Exchange) -> Role {
+        match exchange {
+            Exchange::Queen => Role::Queen,
+            Exchange::Rook => Role::Rook,
+            Exchange::Bishop => Role::Bishop,
+            Exchange::Knight => Role::Knight,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -623,6 +663,7 @@ mod tests {
                 "press" => r#"{"args":{"side":"white"}}"#,
                 "play" => r#"{"args":{"move":"e4"}}"#,
                 "set_position" => r#"{"args":{"fen":""}}"#,
+                "resolve" => r#"{"args":{"ply":1}}"#,
                 "result" => r#"{"args":{"result":"*"}}"#,
                 "orientation" => r#"{"args":{"orientation":"auto"}}"#,
                 "ack" | "dismiss" => r#"{"args":{"alert":"a1"}}"#,

@@ -269,10 +269,11 @@ fn other_fen(fen: &str) -> Option<String> {
 /// A command with the sides exchanged; none where it says more than that.
 fn other_command(text: &str) -> Option<String> {
     let mut command: Value = serde_json::from_str(text).ok()?;
-    const VERBS: [&str; 8] = [
+    const VERBS: [&str; 9] = [
         "press",
         "accept_position",
         "accept_illegal",
+        "resolve",
         "result",
         "takeback",
         "play",
@@ -294,7 +295,7 @@ fn other_command(text: &str) -> Option<String> {
             "side" | "turn" if text == "white" => "black".to_owned(),
             "side" | "turn" => "white".to_owned(),
             "result" => other_result(text),
-            "uci" | "move" => other_rank(text),
+            "uci" | "move" | "line" => other_rank(text),
             _ => text.to_owned(),
         };
         *value = Value::String(changed);

@@ -537,6 +537,18 @@ fn random_command(rng: &mut Rng) -> String {
                 pick(rng, SQUARES)
             ),
         ),
+        9 if rng.bool() => (
+            "resolve",
+            match rng.bool() {
+                true => format!(r#"{{"ply":{},"promotion":"knight"}}"#, rng.u32(..6)),
+                false => format!(
+                    r#"{{"ply":{},"line":"{}{}"}}"#,
+                    rng.u32(..6),
+                    pick(rng, SQUARES),
+                    pick(rng, SQUARES)
+                ),
+            },
+        ),
         9 => (
             "result",
             format!(r#"{{"result":"{}"}}"#, pick(rng, RESULTS)),

@@ -195,6 +195,34 @@ impl Line {
         self.position(index).san(self.plies[index].mv)
     }
 
+    /// The plies after the first `keep`, were these the ones that were played there, in UCI, and the rest of the record after them;
+    /// nothing where that cannot be played.
+    pub fn reading(&self, keep: usize, line: &str) -> Option<Vec<Seen>> {
+        let mut position = self.position(keep).clone();
+        let mut words = line.split_whitespace();
+        let read = self.plies.iter().skip(keep).map(|ply| {
+            let mv = match words.next() {
+                Some(word) => position.parse_uci(word, false)?,
+                // The man may be another by now.
+                None => {
+                    let irregular = ply.doubt == Some(Doubt::IllegalAccepted);
+                    position.parse_uci(&position.uci(ply.mv), irregular)?
+                }
+            };
+            let seen = Seen::new(&position, mv, ply.seen_at);
+            position = seen.after.clone();
+            Some(seen)
+        });
+        let read: Option<Vec<Seen>> = read.collect();
+        read.filter(|_| words.next().is_none())
+    }
+
+    /// The lines that the record names beside itself: after how many plies each begins, and its moves.
+    pub fn alternatives(&self) -> impl Iterator<Item = (usize, &str)> {
+        let plies = self.plies.iter().enumerate();
+        plies.flat_map(|(keep, ply)| ply.alternatives.iter().map(move |line| (keep, &**line)))
+    }
+
     /// UCI of moves that were not played, from the position after the first `keep` plies.
     pub fn uci_of(&self, keep: usize, moves: &[Move]) -> String {
         let mut position = self.position(keep).clone();

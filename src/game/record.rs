@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{ByColor, Color, Move, Square};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A game at a table.
 ///
@@ -185,6 +186,11 @@ impl Game {
             why,
             readings,
         } = change;
+        let reread = match why {
+            CorrectionReason::Reread => true,
+            CorrectionReason::Command => readings.is_some(),
+            _ => false,
+        };
         let keep = keep.min(self.line.len());
         self.remember_king_step(keep, &moves);
         let removed = self.line.len() - keep;
@@ -206,8 +212,11 @@ impl Game {
         let told = self.line.len() + 1;
         for (index, seen) in moves.into_iter().enumerate() {
             let mut ply = Ply::new(seen.mv, seen.after, seen.at);
-            // The same move with another piece for the pawn, or after one: what completed it completed it.
-            let same = |old: &&Ply| old.mv.from() == ply.mv.from() && old.mv.to() == ply.mv.to();
+            // The same move with another piece for the pawn, or after one, or a move that is read otherwise: what completed it
+            // completed it.
+            let same = |old: &&Ply| {
+                old.mv.from() == ply.mv.from() && (reread || old.mv.to() == ply.mv.to())
+            };
             if let Some(old) = replaced.get(index).filter(same) {
                 (ply.state, ply.by, ply.pressed) = (old.state, old.by, old.pressed);
                 (ply.clk_ms, ply.emt_ms) = (old.clk_ms, old.emt_ms);
@@ -430,6 +439,24 @@ impl Game {
             ply.doubt = None;
             self.change();
         }
+    }
+
+    /// What these plies are is beyond doubt; an irregular move that stands is one for all that.
+    pub fn settle_doubts(&mut self, plies: Range<usize>) {
+        for ply in self.line.plies.iter_mut().take(plies.end).skip(plies.start) {
+            ply.doubt = ply.doubt.filter(|doubt| *doubt == Doubt::IllegalAccepted);
+            ply.may_read_otherwise = false;
+            ply.alternatives.clear();
+        }
+        self.change();
+    }
+
+    /// The game is over, and so no ply of it is provisional.
+    pub fn make_final(&mut self) {
+        for ply in &mut self.line.plies {
+            ply.state = MoveState::Final;
+        }
+        self.quiet_since = None;
     }
 
     pub fn poll_event(&mut self) -> Option<Event> {

@@ -1,7 +1,7 @@
 //! How a game ends: by the board, by the kings, by the arbiter.
 
 use super::record::{Event, Game};
-use super::{CompletedBy, CorrectionReason, MoveState, Ply, Seen};
+use super::{CompletedBy, CorrectionReason, Ply, Seen};
 use crate::Millis;
 use crate::laws::result::{CENTRE, GameResult};
 use schemars::JsonSchema;
@@ -78,14 +78,52 @@ impl Verdict {
 }
 
 impl Game {
-    /// What mate and stalemate make of the game, at once (5.1.1, 5.2.1).
+    /// What mate and stalemate make of the game, at once (5.1.1, 5.2.1). Where the record may read otherwise, and would be no mate
+    /// then, that is only proposed.
     pub fn ended_by_the_board(&self) -> Option<Verdict> {
         let ending = self.line.tip().ending().filter(|_| !self.is_over())?;
-        Some(
-            Verdict::set(ending.result(), Some(ResultBy::Board))
-                .termination("normal")
-                .reason(ending.to_string()),
-        )
+        let verdict = Verdict::set(ending.result(), Some(ResultBy::Board))
+            .termination("normal")
+            .reason(ending.to_string());
+        let ends_otherwise = |(keep, line): (usize, &str)| {
+            let read = self.line.reading(keep, line);
+            let tip = read.as_ref().and_then(|read| read.last());
+            tip.is_some_and(|seen| seen.after.ending() != Some(ending))
+        };
+        let state = match self.line.alternatives().any(ends_otherwise) {
+            true => ResultState::Proposed,
+            false => ResultState::Set,
+        };
+        Some(Verdict {
+            state: Some(state),
+            ..verdict
+        })
+    }
+
+    /// What the board shows may be mate, or not.
+    pub fn propose_ending(&mut self, verdict: Option<Verdict>) {
+        match verdict {
+            Some(verdict) if verdict != self.verdict => {
+                let result = verdict.result;
+                self.verdict = verdict;
+                let by = ResultBy::Board;
+                self.tell(Event::ResultProposed { result, by });
+                self.change();
+            }
+            // The game has gone on, or reads otherwise by now.
+            None if self.is_ending_proposed() => {
+                self.verdict = Verdict::default();
+                self.change();
+            }
+            _ => {}
+        }
+    }
+
+    fn is_ending_proposed(&self) -> bool {
+        let Verdict {
+            by, state, reason, ..
+        } = &self.verdict;
+        *state == Some(ResultState::Proposed) && *by == Some(ResultBy::Board) && reason.is_some()
     }
 
     /// The game is over; its last move is completed by that.
@@ -111,9 +149,7 @@ impl Game {
 
     /// The result of a game that is over, be it for the first time or put right.
     pub fn set_result(&mut self, verdict: Verdict) {
-        for ply in &mut self.line.plies {
-            ply.state = MoveState::Final;
-        }
+        self.make_final();
         self.verdict = verdict.clone();
         self.tell(Event::Ended(verdict));
         self.change();

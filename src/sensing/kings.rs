@@ -52,7 +52,7 @@ impl Sensing {
     }
 
     /// The same on a board that knows no men: the kings have gone from where they stood, and two squares of the centre are filled that
-    /// were not, or are again. Men that stood in the centre may have been taken away for it; nothing else has changed.
+    /// were not, or are again. Men that stood in the centre may have been taken away for it; nothing else has changed but that a man may be gone, who has captured.
     fn kings_unseen(&self, line: &Line) -> Option<[Square; 2]> {
         // The men may have been set up again since the game ended (case K6).
         let n = line.len();
@@ -70,7 +70,10 @@ impl Sensing {
         let centre: Bitboard = CENTRE.into_iter().collect();
         let kings = board.kings();
         let open = self.picture.differing(board);
-        if !open.is_subset(kings | centre) {
+        // Whoever made the last move may have captured: where he stands now nobody saw him come.
+        let own = board.by_color(position.turn()) & self.picture.vacant();
+        let elsewhere = open & !(kings | centre);
+        if !elsewhere.is_subset(own) || elsewhere.count() > 1 {
             return None;
         }
         let gone = kings & self.picture.vacant();

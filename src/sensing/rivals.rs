@@ -8,6 +8,7 @@ use super::weigh::Weight;
 use super::*;
 use crate::board::Sense;
 use crate::game::Readings;
+use std::ops::Range;
 
 /// So much less likely than the record, a rival is a doubt about it.
 const DOUBT: i64 = 45;
@@ -144,6 +145,47 @@ impl Sensing {
             _ => self.ahead = Some((keep, moves.clone())),
         }
         let readings = self.rivals.readings(&self.record(cx), had);
+        self.observations.push_back(Observation::Moved(Change {
+            keep,
+            moves,
+            why,
+            readings,
+        }));
+    }
+
+    /// Somebody has said what these plies were: the record becomes this, and what contradicts it was not played. What else it may
+    /// read then is told with it.
+    pub fn resolve(&mut self, change: Change, plies: Range<usize>, cx: &Context<'_>) {
+        let Change {
+            keep, moves, why, ..
+        } = change;
+        // What was seen and not told stands on the record as it was.
+        if !moves.is_empty() {
+            self.tentative = None;
+            self.look_due = true;
+        }
+        if self.rivals.is_empty() {
+            self.observations.push_back(Observation::Moved(Change {
+                keep,
+                moves,
+                ..change
+            }));
+            return;
+        }
+        self.advance(keep, &moves, cx.line.len(), Vec::new(), cx);
+        let told = |ply: usize| match ply.checked_sub(keep) {
+            Some(index) => moves.get(index).map(|seen| seen.mv),
+            None => cx.line.plies.get(ply).map(|ply| ply.mv),
+        };
+        self.rivals.others.retain(|rival| {
+            plies.clone().all(|ply| {
+                let own = ply.checked_sub(rival.base);
+                own.and_then(|index| rival.moves.get(index))
+                    .is_none_or(|seen| Some(seen.mv) == told(ply))
+            })
+        });
+        self.ahead = Some((keep, moves.clone()));
+        let readings = self.rivals.readings(&self.record(cx), true);
         self.observations.push_back(Observation::Moved(Change {
             keep,
             moves,

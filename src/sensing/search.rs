@@ -366,6 +366,10 @@ impl Sensing {
                 .collect()
         };
         let (own, theirs) = (gone(tip.turn()), gone(!tip.turn()));
+        // With both kings in the hands the next squares that are filled may be theirs.
+        if board.kings().is_subset(own | theirs) && self.is_poor() {
+            return None;
+        }
         let one_of = |squares: Bitboard| -> Vec<Bitboard> {
             std::iter::once(Bitboard::EMPTY)
                 .chain(squares.into_iter().map(Bitboard::from))

@@ -2,6 +2,7 @@
 
 use super::Table;
 use super::alerts::Source;
+use super::resolve::Resolved;
 use crate::board::{OrientationSetting, Picture};
 use crate::command::{Command, Press, Reply, Verb};
 use crate::game::{Armed, Change, CorrectionReason, Game, Pairing, ResultBy, Seen, Verdict};
@@ -48,6 +49,7 @@ enum Action {
         fault: Option<u32>,
         moves: Vec<Seen>,
     },
+    Resolve(Resolved),
     Result(Verdict),
     Resend,
     Orientation(OrientationSetting),
@@ -168,6 +170,7 @@ impl Table {
             }
             Verb::AcceptPosition(accept) => self.check_accept_position(accept.turn),
             Verb::AcceptIllegal(accept) => self.check_accept_illegal(accept.uci.as_deref()),
+            Verb::Resolve(resolve) => self.check_resolve(resolve).map(Action::Resolve),
             Verb::Result(result) => {
                 let sign: GameResult = result
                     .result
@@ -208,6 +211,7 @@ impl Table {
             Action::Agree => self.follow_record(false),
             Action::Join(shown, turn) => self.join_game(shown, turn),
             Action::AcceptIllegal { fault, moves } => self.accept_illegal(fault, moves),
+            Action::Resolve(resolved) => self.resolve(resolved),
             Action::Result(verdict) => self.set_result(verdict),
             Action::Resend => {
                 let all = self.snapshot();
@@ -254,7 +258,7 @@ impl Table {
     }
 
     /// The record is what it is now; the board may differ for a while.
-    fn follow_record(&mut self, wait: bool) {
+    pub(super) fn follow_record(&mut self, wait: bool) {
         let now = self.now;
         if let Some(game) = &mut self.game {
             game.ready = true;
@@ -452,6 +456,9 @@ impl Table {
     }
 
     fn set_result(&mut self, verdict: Verdict) {
+        if verdict.result != GameResult::Unknown {
+            self.tell_last_capture();
+        }
         let Some(game) = &mut self.game else { return };
         let over = game.is_over();
         if verdict.result == GameResult::Unknown {
@@ -634,6 +641,8 @@ mod tests {
             r#"{"verb":"accept_position","args":{"turn":"white"}}"#,
             r#"{"verb":"accept_illegal"}"#,
             r#"{"verb":"accept_illegal","args":{"uci":"e4"}}"#,
+            r#"{"verb":"resolve","args":{"ply":1,"line":"e2e4"}}"#,
+            r#"{"verb":"resolve","args":{"ply":0,"promotion":"queen"}}"#,
             r#"{"verb":"result","args":{"result":"2-0"}}"#,
             r#"{"verb":"ack","args":{"alert":"a9"}}"#,
             r#"{"verb":"dismiss","args":{"alert":"a9"}}"#,

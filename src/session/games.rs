@@ -2,10 +2,11 @@
 
 use super::alerts::{Notice, Source};
 use super::array::Array;
+use super::output;
 use super::{NO_LINE, Table, Watch};
 use crate::Millis;
 use crate::board::OrientationSetting;
-use crate::game::{Change, CompletedBy, Game, Line, ResultBy, Sign, Verdict};
+use crate::game::{Change, CompletedBy, Game, Line, ResultBy, ResultState, Sign, Verdict};
 use crate::laws::result::GameResult;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::Observation;
@@ -130,8 +131,31 @@ impl Table {
             }
             None => {}
         }
-        if let Some(verdict) = self.game.as_ref().and_then(Game::ended_by_the_board) {
-            self.end_game(verdict);
+        match self.game.as_ref().and_then(Game::ended_by_the_board) {
+            Some(verdict) if verdict.state == Some(ResultState::Set) => self.end_game(verdict),
+            proposed => {
+                if let Some(game) = &mut self.game {
+                    game.propose_ending(proposed);
+                }
+                self.tell_game();
+            }
+        }
+    }
+
+    /// The game is about to end by something else than a move: a capture of which the board shows no more than that the man has gone
+    /// is told now, or never.
+    pub(super) fn tell_last_capture(&mut self) {
+        let now = self.now;
+        let (sensing, cx) = self.sensing();
+        sensing.handle_end(now, &cx);
+        self.take_observations();
+    }
+
+    /// What sensing has to say is taken into the record before anything else is done.
+    pub(super) fn take_observations(&mut self) {
+        while let Some(observation) = self.sensing.poll_observation() {
+            self.stage(|| format!("  {}", output::observed(&observation)));
+            self.observe(observation);
         }
         if self.gives_way() {
             self.begin_game();
@@ -224,6 +248,7 @@ impl Table {
     pub(super) fn result_sign(&mut self, result: GameResult, set_out: Option<Millis>) {
         let running = self.clock.is_running();
         let propose = self.settings.kings == super::ResultByKings::Propose;
+        self.tell_last_capture();
         let Some(game) = &mut self.game else { return };
         if let Some(since) = set_out {
             game.remove_walk(since);

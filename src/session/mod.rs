@@ -36,6 +36,7 @@ mod link;
 mod observed;
 mod output;
 mod played_on;
+mod resolve;
 
 use board::driver::Unfinished;
 pub use board::driver::Watch;

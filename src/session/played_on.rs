@@ -2,6 +2,7 @@
 //! kept here until the result is taken back (case K12).
 
 use super::alerts::{Notice, Source};
+use super::resolve::Resolved;
 use super::{NO_LINE, Table, context};
 use crate::Millis;
 use crate::board::Contents;
@@ -117,6 +118,19 @@ impl Table {
                 sensing.handle_timeout(now, cx);
             });
         }
+    }
+
+    /// What was played before the end is known better by now.
+    pub(super) fn resolve_after_the_end(&mut self, resolved: &Resolved) {
+        let Some(on) = &mut self.played_on else {
+            return;
+        };
+        let Some(change) = resolved.change(&on.game) else {
+            return;
+        };
+        on.game.settle_doubts(resolved.plies());
+        self.sense_after_the_end(|sensing, cx| sensing.resolve(change, resolved.plies(), cx));
+        self.settle_after_the_end();
     }
 
     /// Takes what was seen since the end into that game, and tells of it.
