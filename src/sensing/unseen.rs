@@ -306,7 +306,7 @@ impl Sensing {
             None => Bitboard::EMPTY,
         };
         let mask = self.mask(&view) | aside;
-        let captures = self.unseen_captures(tip, mask, view.last(), view.seen_at(n));
+        let captures = self.unseen_captures(tip, mask, view.last(), view.seen_at(n), None);
         let Some(m) = captures
             .first()
             .and_then(|line| line.moves.first())
