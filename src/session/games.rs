@@ -140,6 +140,9 @@ impl Table {
                 self.tell_game();
             }
         }
+        if self.gives_way() {
+            self.begin_game();
+        }
     }
 
     /// The game is about to end by something else than a move: a capture of which the board shows no more than that the man has gone
@@ -156,9 +159,6 @@ impl Table {
         while let Some(observation) = self.sensing.poll_observation() {
             self.stage(|| format!("  {}", output::observed(&observation)));
             self.observe(observation);
-        }
-        if self.gives_way() {
-            self.begin_game();
         }
     }
 
