@@ -142,7 +142,7 @@ fn the_afternoon_is_shown_and_recorded() {
         "setup_wrong warn for the arbiter (confirmed): 1 · 1 · the start position differs (b1, c1)",
         "table 3  board 3000147004: ok",
         "table 8  board demo-47007: ok",
-        "table 2    5.   bxa8=Q+ ",
+        "table 2    5.   bxa8=Q ",
         "table 5  the game is over: 1/2-1/2 (by arbiter)",
         "table 6  the game is over: * (left unfinished)",
     ] {

@@ -4,17 +4,49 @@
 use super::look::{capture_square, is_continued};
 use super::*;
 
+/// Men stand where nothing explains them, while hands go on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lost {
+    /// Since when, or when that was last looked into.
+    pub(super) at: Millis,
+    /// Since when on the whole.
+    pub(super) since: Millis,
+    /// The board was asked what it shows.
+    pub(super) asked: bool,
+    /// And has told.
+    pub(super) dump_seen: bool,
+}
+
+impl Lost {
+    pub(super) fn new(now: Millis) -> Lost {
+        Lost {
+            at: now,
+            since: now,
+            asked: false,
+            dump_seen: false,
+        }
+    }
+}
+
+/// Whoever thinks for longer does not play fast.
+const FAST_MS: Millis = 800;
+
 /// A board that is made for fast play looks at all its squares within this time.
 const FAST_SCAN_MS: Millis = 60;
 
+/// So many plies ago a man may have gone on unseen from where he stopped.
+const SLID: usize = 12;
 /// No more plies are taken back one by one than these.
 const RETRACED: usize = 8;
 
 impl Sensing {
     /// Looks up a man that was put down while the opponent has begun to answer, or has answered already.
     pub(super) fn match_fast(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        if self.frozen_since.is_some() || self.is_poor() || self.waiting.is_some() {
+        if self.frozen_since.is_some() || self.waiting.is_some() {
             return false;
+        }
+        if self.is_poor() {
+            return self.match_fast_unseen(now, cx);
         }
         let Some((keep, line, in_hand)) = self.read_fast(2, cx) else {
             return false;
@@ -31,6 +63,52 @@ impl Sensing {
             self.flush(cx);
         }
         true
+    }
+
+    /// The same on a board that knows no men: a man was put down, beside one of the opponent's that is gone, and perhaps after one
+    /// who captured unseen.
+    fn match_fast_unseen(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let n = view.len();
+        let tip = view.tip();
+        let since = view.seen_at(n);
+        let open = self.picture.differing(tip.board()) & !self.mask(&view);
+        let put_down = open & !self.picture.vacant();
+        if put_down.is_empty() || open.count() > 6 || now > since + FAST_MS {
+            return false;
+        }
+        let vacated = open & self.picture.vacant();
+        for depth in 1..=2 {
+            let next = if depth == 2 { tip.turn() } else { !tip.turn() };
+            let gone = vacated & tip.board().by_color(next);
+            for hand in gone {
+                let hand = Bitboard::from(hand);
+                let lines =
+                    explain::lines_to(tip, &self.picture, self.mask(&view) | hand, depth, |line| {
+                        !self.may_still_take(tip, line, hand)
+                            && self.ends_put_down(tip, line, since)
+                    });
+                if let Some(line) = self.likeliest(tip, &lines, view.last(), since) {
+                    let moves = self.seen(tip, &line, now);
+                    self.arrived_by(moves, now, cx);
+                    self.flush(cx);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether the last man of this line stands where he went.
+    fn ends_put_down(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+        let Some((last, before)) = line.split_last() else {
+            return false;
+        };
+        let mut position = from.clone();
+        for m in before {
+            position = position.play_playable(*m);
+        }
+        self.is_put_down(&position, *last, since)
     }
 
     /// The last man has gone on by way of where he stopped, beside a hand or not.
@@ -58,26 +136,36 @@ impl Sensing {
         }
         let view = self.view(cx);
         let tip = view.tip();
-        let differing = self.picture.differing(tip.board());
-        let open = differing & !self.mask_of(&view, differing);
-        (open & !self.picture.vacant()).any() && open.count() <= CLEARED
+        let open = self.picture.differing(tip.board()) & !self.gone(&view);
+        (open & !self.picture.vacant()).any()
+            && open.count() <= CLEARED
+            && !self.is_victim_about(&view)
     }
 
     /// Hands go on over what nothing explains: something was missed. The board is read anew, and several plies are looked for.
     pub(super) fn look_for_missed(&mut self, now: Millis, cx: &Context<'_>) {
-        let since = self.lost_since.take();
-        if !self.is_lost(cx) {
+        let Some(lost) = self.lost.take().filter(|_| self.is_lost(cx)) else {
+            return;
+        };
+        let may_read = lost.asked || !cx.can_dump;
+        if may_read && !self.is_going_back(cx) && self.read_missed(lost.dump_seen, now, cx) {
             return;
         }
-        if !self.is_going_back(cx) && self.read_missed(now, cx) {
-            self.lost_since = None;
-            return;
+        if now >= lost.since + self.timing.grace && self.faults.is_empty() {
+            // It is not told while hands go on what is wrong, but that something is.
+            let view = self.view(cx);
+            let differing = self.picture.differing(view.tip().board());
+            self.raise(Fault::new(FaultKind::Displaced, differing, now));
         }
-        if since.is_some_and(|since| self.last_change > since) {
-            self.lost_since = Some(now);
+        if self.last_change > lost.at || !lost.asked {
             if cx.can_dump {
                 self.observations.push_back(Observation::AskDump);
             }
+            self.lost = Some(Lost {
+                at: now,
+                asked: true,
+                ..lost
+            });
         }
     }
 
@@ -94,14 +182,14 @@ impl Sensing {
     }
 
     /// Several plies that explain the board beside a hand.
-    fn read_missed(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+    fn read_missed(&mut self, dump_seen: bool, now: Millis, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let n = view.len();
         let tip = view.tip().clone();
-        let mask = self.mask(&view);
+        let mask = self.gone(&view);
         let since = view.seen_at(n);
         // Boards that look slowly tell them out of order. Before they are taken at that, what was missed is asked for.
-        let sure = self.dump_seen || !cx.can_dump;
+        let sure = dump_seen || !cx.can_dump;
         let slow = sure.then_some(trail::SCAN_MS);
         for slack in std::iter::once(FAST_SCAN_MS).chain(slow) {
             for depth in 1..=search::MISSED {
@@ -111,6 +199,9 @@ impl Sensing {
                 }
             }
         }
+        if sure && self.read_stop_as_slide(now, cx) {
+            return true;
+        }
         // What was read before the loss was seen may be wrong itself.
         let deepest = if sure { search::MISSED.min(n) } else { 0 };
         for back in 1..=deepest {
@@ -118,14 +209,49 @@ impl Sensing {
                 let view = self.view(cx);
                 let from = view.position(n - back).clone();
                 let since = view.seen_at(n - back);
-                let (found, _) =
+                let (mut found, _) =
                     self.lines_beside(&from, Bitboard::EMPTY, depth, since, trail::SCAN_MS);
+                found.retain(|line| keeps_what_was_pressed(line, &view, n - back));
                 if self.tell_missed(n - back, &from, found, now, cx) {
                     return true;
                 }
             }
         }
         false
+    }
+
+    /// A man was seen where he stopped, and not where he went on to.
+    fn read_stop_as_slide(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let n = view.len();
+        let found = (n.saturating_sub(SLID)..n).rev().find_map(|keep| {
+            let stop = view.mv(keep)?;
+            let before = view.position(keep);
+            let left = self.trail.at(stop.to());
+            if !self.picture.is_empty(stop.to()) || left > view.seen_at(keep + 1) + self.timing.hold
+            {
+                return None;
+            }
+            before
+                .moves_from(stop.from()?)
+                .filter(|whole| is_by_way_of(*whole, stop))
+                .find_map(|whole| {
+                    let mut position = before.play_playable(whole);
+                    let mut line = vec![whole];
+                    for index in keep + 1..n {
+                        let m = view.mv(index).filter(|m| position.is_playable(*m))?;
+                        position = position.play_playable(m);
+                        line.push(m);
+                    }
+                    let open = self.picture.differing(position.board());
+                    explain::only_hands(&position, &self.picture, open).then_some((keep, line))
+                })
+        });
+        let Some((keep, line)) = found else {
+            return false;
+        };
+        let from = view.position(keep).clone();
+        self.tell_missed(keep, &from, vec![line], now, cx)
     }
 
     fn tell_missed(
@@ -145,6 +271,8 @@ impl Sensing {
             refused: false,
         };
         self.jumped(from, keep, lines, now, cx);
+        // The record has to be brought up to date before it can be seen that nothing is wrong any more.
+        self.look_due = true;
         true
     }
 
@@ -269,7 +397,7 @@ impl Sensing {
         let hands = std::iter::once(Bitboard::EMPTY).chain(vacated.into_iter().map(Bitboard::from));
         for hand in hands {
             let lines = explain::lines_to(from, &self.picture, mask | hand, depth, |line| {
-                self.is_fresh(line, since)
+                self.is_fresh(from, line, since)
                     && !self.may_still_take(from, line, hand)
                     && self.may_have_passed(from, line, since)
                     && self.is_in_turn(from, line, slack)
@@ -284,16 +412,27 @@ impl Sensing {
     }
 
     /// Whether each man of this line was on his way of late, and stood where he went before he was taken there.
-    fn is_fresh(&self, line: &[Move], since: Millis) -> bool {
-        let mut reached = Bitboard::EMPTY;
+    fn is_fresh(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+        let mut turn = from.turn();
+        let mut reached: Vec<(Square, Contents)> = Vec::with_capacity(line.len());
         line.iter().all(|m| {
-            let unseen = m.is_capture() && reached.contains(m.to());
-            reached.add(m.to());
-            !unseen
+            let to = m.to();
+            let taken = reached.iter().find(|(square, _)| *square == to);
+            let went_on = |square: &Square| {
+                let passed = reached.iter().any(|(reached, _)| reached == square);
+                passed && self.trail.at(*square) <= since
+            };
+            let was_seen = taken.is_none_or(|(square, man)| self.trail.stood(*square, *man, since))
+                && m.from().filter(went_on).is_none();
+            reached.retain(|(square, _)| *square != to);
+            let man = m.promotion().unwrap_or(m.role()).of(turn);
+            reached.push((to, Contents::Piece(man)));
+            turn = !turn;
+            was_seen
                 && m.from().is_none_or(|from| {
                     let left = self.trail.at(from);
                     let of_late = !self.picture.is_empty(from) || left + trail::EARLY_MS >= since;
-                    of_late && !self.trail.was_there_before(from, m.to())
+                    of_late && !self.trail.was_there_before(from, to)
                 })
         })
     }
@@ -314,6 +453,14 @@ impl Sensing {
             is_continued(*last, other) && other.is_capture() && hand.contains(capture_square(other))
         })
     }
+}
+
+/// Whether this line has all moves that were pressed after so many plies, be it that one was castling.
+fn keeps_what_was_pressed(line: &[Move], view: &View<'_>, keep: usize) -> bool {
+    line.iter().enumerate().all(|(index, m)| {
+        let recorded = view.line.plies.get(keep + index);
+        recorded.is_none_or(|ply| !ply.pressed || ply.mv == *m || m.is_castle())
+    })
 }
 
 /// Whether the man may have been seen on this square on his way.

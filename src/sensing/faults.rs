@@ -18,7 +18,7 @@ impl Sensing {
 
     /// Men that are in no hand: each side has moved since its own went. Who has the move may have lifted his man while the other was
     /// still moving.
-    fn gone(&self, view: &View<'_>) -> Bitboard {
+    pub(super) fn gone(&self, view: &View<'_>) -> Bitboard {
         let n = view.len();
         let turn = view.tip().turn();
         let early = view.seen_at(n).saturating_sub(trail::EARLY_MS);

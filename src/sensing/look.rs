@@ -14,7 +14,7 @@ impl Sensing {
             return;
         }
         let resumed = std::mem::take(&mut self.resumed);
-        let lost_since = self.lost_since.take();
+        let lost = self.lost.take();
         if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
         } else if let Some(tentative) = self.tentative.take() {
@@ -28,7 +28,7 @@ impl Sensing {
             self.away = None;
         }
         if self.observations.is_empty() && self.is_lost(cx) {
-            self.lost_since = lost_since.or(Some(now));
+            self.lost = lost.or(Some(fast::Lost::new(now)));
         }
         self.close_restored(cx);
         self.tell_sync();

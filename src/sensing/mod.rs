@@ -85,7 +85,7 @@ impl Default for Timing {
             hold_short: 200,
             hold_rook: 3_000,
             takeback: 1_000,
-            lost: 300,
+            lost: 200,
             press: 500,
             dump: 1_500,
             grace: 3_500,
@@ -284,8 +284,7 @@ pub struct Sensing {
     away: Option<usize>,
     /// The last plies may have been a takeback; it is judged once the board has rested.
     retraced: bool,
-    /// Since when men stand where nothing explains them, while hands go on.
-    lost_since: Option<Millis>,
+    lost: Option<fast::Lost>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -354,7 +353,7 @@ impl Sensing {
             unspent: None,
             away: None,
             retraced: false,
-            lost_since: None,
+            lost: None,
             look_due: false,
             waiting: None,
             waiting_since: 0,
@@ -414,8 +413,11 @@ impl Sensing {
             self.look_due = true;
         } else {
             self.look(now, cx);
-            if look == Look::Dump && self.lost_since.is_some() {
-                self.look_for_missed(now, cx);
+            if let Some(lost) = &mut self.lost {
+                lost.dump_seen |= look == Look::Dump;
+                if lost.dump_seen {
+                    self.look_for_missed(now, cx);
+                }
             }
         }
     }
@@ -428,6 +430,9 @@ impl Sensing {
     /// A dump came that was waited for; its changes, if any, were handed in before.
     pub fn handle_dump(&mut self, now: Millis, cx: &Context<'_>) {
         self.dump_seen = true;
+        if let Some(lost) = &mut self.lost {
+            lost.dump_seen = true;
+        }
         if let Some(press) = self.presses.front_mut()
             && press.dump_asked
         {
@@ -572,7 +577,7 @@ impl Sensing {
         self.unspent = None;
         self.away = None;
         self.retraced = false;
-        self.lost_since = None;
+        self.lost = None;
         self.look_due = false;
         self.resumed = false;
         self.waiting = None;
@@ -627,8 +632,8 @@ impl Sensing {
             return "press";
         }
         if self
-            .lost_since
-            .is_some_and(|since| now >= since + self.timing.lost)
+            .lost
+            .is_some_and(|lost| now >= lost.at + self.timing.lost)
         {
             self.look_for_missed(now, cx);
             self.tell_sync();
@@ -713,8 +718,8 @@ impl Sensing {
         if let Some((at, _)) = self.lift_over_fault {
             add(at + self.timing.reply_lift);
         }
-        if let Some(since) = self.lost_since {
-            add(since + self.timing.lost);
+        if let Some(lost) = self.lost {
+            add(lost.at + self.timing.lost);
         }
         if self.retraced || (!self.dump_asked && (cx.can_dump || self.is_poor())) {
             add(self.last_change + self.timing.takeback);
@@ -737,7 +742,7 @@ impl Sensing {
         self.lift_over_fault = None;
         self.look_due = false;
         self.retraced = false;
-        self.lost_since = None;
+        self.lost = None;
         self.searched = true;
         self.dump_asked = true;
         self.grace_passed = true;

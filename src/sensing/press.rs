@@ -47,13 +47,19 @@ impl Sensing {
     }
 
     /// What the presser did from where the record does not stand: what looked like a move on its way was one, or he has captured.
-    fn read_rivals_at_press(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+    fn read_rivals_at_press(
+        &mut self,
+        now: Millis,
+        side: Color,
+        pressed_at: Millis,
+        cx: &Context<'_>,
+    ) -> bool {
         if self.match_rivals(now, cx) {
             self.flush(cx);
             return true;
         }
         self.try_rivals(cx, |sensing| {
-            sensing.read_unseen(now, side, cx).then_some(())
+            sensing.read_unseen(now, side, pressed_at, cx).then_some(())
         })
         .is_some()
     }
@@ -95,8 +101,8 @@ impl Sensing {
             .as_ref()
             .is_some_and(|tentative| tentative.supposed)
             && self.view(cx).tip().turn() != side;
-        let unseen =
-            self.observations.len() == told && (supposed || self.is_unseen_at_press(now, side, cx));
+        let unseen = self.observations.len() == told
+            && (supposed || self.is_unseen_at_press(now, side, press.at, cx));
         if unseen {
             // A slow scan may still show him elsewhere.
             let passes = self.is_passing(cx) && now < press.at + self.timing.dump;
@@ -118,7 +124,7 @@ impl Sensing {
             if supposed {
                 self.flush(cx);
             } else {
-                self.read_unseen(now, side, cx);
+                self.read_unseen(now, side, press.at, cx);
             }
             return;
         }
@@ -154,7 +160,7 @@ impl Sensing {
                 });
                 return;
             }
-            if self.read_rivals_at_press(now, side, cx) {
+            if self.read_rivals_at_press(now, side, press.at, cx) {
                 self.presses.push_front(press);
                 return;
             }

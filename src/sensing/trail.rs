@@ -32,6 +32,8 @@ struct Mark {
     is_vacant: bool,
     /// When it was last seen to be left.
     left: Millis,
+    /// The man that stood there before, and since when.
+    before: Option<(Contents, Millis)>,
 }
 
 /// What the changes of the squares say of a line's order.
@@ -64,6 +66,7 @@ impl Trail {
         mark.look = self.looks;
         // A man that was lifted and put back arrived when he first came; one that was elsewhere meanwhile did not.
         if !contents.is_empty() && (mark.man != Some(contents) || now > mark.left + PUT_BACK_MS) {
+            mark.before = mark.man.map(|man| (man, mark.first));
             mark.man = Some(contents);
             mark.first = now;
         }
@@ -101,6 +104,13 @@ impl Trail {
     /// When the square last changed.
     pub(super) fn at(&self, square: Square) -> Millis {
         self.squares[square.to_usize()].at
+    }
+
+    /// Whether this man was seen on the square after this time, before the one that stands there now.
+    pub(super) fn stood(&self, square: Square, man: Contents, since: Millis) -> bool {
+        self.squares[square.to_usize()]
+            .before
+            .is_some_and(|(before, at)| before == man && at >= since)
     }
 
     /// The squares that changed after this time, be it that they changed back.

@@ -4,6 +4,9 @@
 use super::weigh::Weighed;
 use super::*;
 
+/// A scan that was under way at a press is told so long after it.
+const PRESS_LAG_MS: Millis = 60;
+
 impl Sensing {
     /// The move among `found` that has arrived: its man is gone from where it stood, and came to stand where he went.
     pub(super) fn arrived(
@@ -49,6 +52,10 @@ impl Sensing {
         now: Millis,
     ) -> bool {
         let [first, second] = line else { return false };
+        // What came to stand there was the first of them.
+        if first.to() == second.to() {
+            return false;
+        }
         if !self.is_put_down(&tip.play(*first), *second, since) {
             return false;
         }
@@ -92,16 +99,29 @@ impl Sensing {
         mask: Bitboard,
         last: Option<Move>,
         since: Millis,
+        pressed_at: Option<Millis>,
     ) -> Vec<Weighed> {
         let board = position.board();
         let open = self.picture.differing(board) & !mask;
         let gone = |color: Color| open & board.by_color(color) & self.picture.vacant();
-        let (own, theirs) = (gone(position.turn()), gone(!position.turn()));
-        let Some(from) = own.single_square() else {
+        let own = gone(position.turn());
+        let before_press = |square: &Square| {
+            pressed_at.is_none_or(|at| self.trail.at(*square) <= at + PRESS_LAG_MS)
+        };
+        // What the opponent has lifted since is his answer.
+        let theirs: Bitboard = gone(!position.turn())
+            .into_iter()
+            .filter(before_press)
+            .collect();
+        let moved = match own.single_square() {
+            Some(_) => own,
+            None => own.into_iter().filter(before_press).collect(),
+        };
+        let Some(from) = moved.single_square() else {
             return Vec::new();
         };
         // The captured man may still be passing over a square on his way off the board.
-        let passing = open & !own & !theirs;
+        let passing = open & !own & !gone(!position.turn());
         let is_one = |squares: Bitboard| squares.count() <= 1;
         if !is_one(passing) || !is_one(theirs) || (passing & board.occupied()).any() {
             return Vec::new();
@@ -115,9 +135,12 @@ impl Sensing {
             })
             .filter(|m| {
                 let man = m.promotion().unwrap_or(m.role()).of(position.turn());
-                self.picture
-                    .at(m.to())
-                    .is_none_or(|contents| contents.agrees(Some(man)))
+                let is_lifted = self.picture.is_empty(m.to());
+                is_lifted
+                    || self
+                        .picture
+                        .at(m.to())
+                        .is_none_or(|contents| contents.agrees(Some(man)))
             })
             .map(|m| vec![m])
             .collect();
@@ -144,7 +167,7 @@ impl Sensing {
         } else {
             Bitboard::EMPTY
         };
-        let captures = self.unseen_captures(position, mask, before, since);
+        let captures = self.unseen_captures(position, mask, before, since, None);
         let Some(m) = captures
             .first()
             .and_then(|line| line.moves.first())
@@ -224,8 +247,14 @@ impl Sensing {
     }
 
     /// This side has pressed, so that its man who is gone is not in the hand: he has captured. Tells what he did, if he did.
-    pub(super) fn read_unseen(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
-        let Some((keep, moves)) = self.unseen_at_press(now, side, cx) else {
+    pub(super) fn read_unseen(
+        &mut self,
+        now: Millis,
+        side: Color,
+        pressed_at: Millis,
+        cx: &Context<'_>,
+    ) -> bool {
+        let Some((keep, moves)) = self.unseen_at_press(now, side, pressed_at, cx) else {
             return false;
         };
         if keep == self.view(cx).len() {
@@ -245,8 +274,14 @@ impl Sensing {
     }
 
     /// Whether there is something that [`Sensing::read_unseen`] would tell.
-    pub(super) fn is_unseen_at_press(&self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
-        self.unseen_at_press(now, side, cx).is_some()
+    pub(super) fn is_unseen_at_press(
+        &self,
+        now: Millis,
+        side: Color,
+        pressed_at: Millis,
+        cx: &Context<'_>,
+    ) -> bool {
+        self.unseen_at_press(now, side, pressed_at, cx).is_some()
     }
 
     /// The game ends by something else than a move, so that the man who is gone will not come back: he has captured.
@@ -271,7 +306,7 @@ impl Sensing {
             None => Bitboard::EMPTY,
         };
         let mask = self.mask(&view) | aside;
-        let captures = self.unseen_captures(tip, mask, view.last(), view.seen_at(n));
+        let captures = self.unseen_captures(tip, mask, view.last(), view.seen_at(n), None);
         let Some(m) = captures
             .first()
             .and_then(|line| line.moves.first())
@@ -293,6 +328,7 @@ impl Sensing {
         &self,
         now: Millis,
         side: Color,
+        pressed_at: Millis,
         cx: &Context<'_>,
     ) -> Option<(usize, Vec<Seen>)> {
         if !self.is_poor() || self.waiting.is_some() || self.frozen_since.is_some() {
@@ -322,7 +358,7 @@ impl Sensing {
         let m = match self.exchanged(position, since) {
             Some(m) if keep == n && self.picture.agrees_with(position.board()) => m,
             _ => {
-                let captures = self.unseen_captures(position, mask, last, since);
+                let captures = self.unseen_captures(position, mask, last, since, Some(pressed_at));
                 *captures.first()?.moves.first()?
             }
         };

@@ -67,6 +67,7 @@ impl Sensing {
         let mut weight = 0;
         let mut explained = Bitboard::EMPTY;
         let mut beside = Bitboard::EMPTY;
+        let mut reached = Bitboard::EMPTY;
         let mut lifted: Option<Millis> = None;
         let mut position = from.clone();
         let mut last = last;
@@ -79,7 +80,8 @@ impl Sensing {
             }
             if m.is_capture() && !m.is_en_passant() {
                 let filled = self.trail.at(to);
-                let touched = filled > since && !self.picture.is_empty(to);
+                // The man that came there before him in this line may be all that was seen.
+                let touched = filled > since && !self.picture.is_empty(to) && !reached.contains(to);
                 let left = m.from().and_then(|from| self.left_at(from));
                 weight += match (touched, left) {
                     (false, _) => OVERWRITTEN,
@@ -95,6 +97,7 @@ impl Sensing {
                     }
                 }
             }
+            reached.add(to);
             weight += implausible(&position, *m, last);
             last = Some(*m);
             position = position.play(*m);

@@ -145,6 +145,9 @@ impl Table {
         let right = self.raw.agrees_with(start.board());
         let turned = self.raw.rotated().agrees_with(start.board());
         if self.raw.is_complete() && (right || turned) {
+            if self.is_set_up_for_next() {
+                self.close_alert(Source::Setup, CloseReason::Restored);
+            }
             if self.array.since.is_none() {
                 // A man that was only adjusted does not make it stand anew: `ripe` stays as it is.
                 self.array.since = Some(self.now);
@@ -216,7 +219,11 @@ impl Table {
             .differing(game.line.tip().board())
             .count()
         {
-            0 => self.array.cleared = false,
+            0 => {
+                self.array.cleared = false;
+                // They play on, and nothing was set up.
+                self.close_alert(Source::Setup, CloseReason::Superseded);
+            }
             MANY.. => self.array.cleared = true,
             _ => {}
         }
@@ -247,14 +254,29 @@ impl Table {
     }
 
     pub(super) fn is_setting_up(&self) -> bool {
-        self.raw.is_complete() && self.open_game().is_some_and(|game| !game.ready)
+        let begins = self.open_game().is_some_and(|game| !game.ready);
+        self.raw.is_complete() && (begins || self.is_set_up_for_next())
+    }
+
+    /// Whether the men are being set up for a game that is paired, while the last one was left without a result.
+    fn is_set_up_for_next(&self) -> bool {
+        self.openings.is_armed() && self.array.cleared && self.open_game().is_some()
     }
 
     /// All men are there, as far as the board can tell, and some stand on each other's squares.
     pub(super) fn judge_setup(&mut self) {
         let Some(game) = &self.game else { return };
-        let board = game.line.start.board().clone();
-        let picture = self.sensing.picture();
+        let is_next = self.is_set_up_for_next();
+        let (board, picture) = if is_next {
+            let board = self.openings.next_start().board().clone();
+            let found = board::find_orientation(&self.raw, &board);
+            let picture = self.raw.oriented(found.unwrap_or(self.stands()));
+            (board, picture)
+        } else {
+            let picture = self.sensing.picture().clone();
+            (game.line.start.board().clone(), picture)
+        };
+        let picture = &picture;
         let differing = picture.differing(&board);
         if differing.any() && differing.count() <= 8 && are_all_there(picture, &board) {
             let mut notice = Notice::new(
@@ -267,6 +289,7 @@ impl Table {
                 ),
             );
             notice.squares = differing;
+            notice.ply = is_next.then_some(1);
             notice.detail.way_back = way_back(picture, &board);
             notice.detail.restore = Some(board.board_fen().to_string());
             self.raise(Source::Setup, notice);

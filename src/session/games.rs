@@ -140,6 +140,9 @@ impl Table {
                 self.tell_game();
             }
         }
+        if self.gives_way() {
+            self.begin_game();
+        }
     }
 
     /// The game is about to end by something else than a move: a capture of which the board shows no more than that the man has gone
@@ -157,6 +160,13 @@ impl Table {
             self.stage(|| format!("  {}", output::observed(&observation)));
             self.observe(observation);
         }
+    }
+
+    /// Whether the game that is open has no moves any more, so that the one that is armed need not wait for it: players moved for fun
+    /// while the pairing came (case J2). A game that is armed gives way only before its clock runs.
+    fn gives_way(&self) -> bool {
+        let is_empty = |game: &Game| game.line.is_empty() && !(game.armed && game.clocks.used);
+        self.openings.is_armed() && self.open_game().is_some_and(is_empty)
     }
 
     fn tell_doubt(&mut self, severity: Severity, says: String) {

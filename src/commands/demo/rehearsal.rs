@@ -14,7 +14,7 @@ use crate::sim::afternoon;
 use crate::sim::board::VirtualBoard;
 use crate::sim::line::Line;
 use crate::sim::player::{Event, Player, TableOptions};
-use crate::sim::script::{Incident, IncidentKind};
+use crate::sim::script::{Act, Incident, IncidentKind, Script};
 use crate::trace::{self, Header, Trace};
 
 /// A table and the session that reads it.
@@ -261,6 +261,36 @@ fn what_is_wrong_in_the_afternoon_is_told() {
     );
     assert!(told.contains("game 2 differs from ply 9"), "{told}");
 }
+
+/// Chance makes a round longer than its place in the timetable; the demo's players keep to it.
+#[test]
+fn the_demo_keeps_to_its_timetable() {
+    let tables = programme::afternoon(afternoon::TABLES, AFTERNOON_SEED, 1.0);
+    let at = |script: &Script, act: fn(&Act) -> bool| {
+        let action = script.actions.iter().find(|action| act(&action.kind));
+        action.map(|action| action.at_ms)
+    };
+    let mut swapped = 0;
+    for table in &tables {
+        let last = table.script.actions.last().unwrap().at_ms;
+        assert!(last < MOST_MS, "table {} takes {last} ms", table.name);
+        let Some(&(other, family)) = table.boards.get(1) else {
+            continue;
+        };
+        // Both boards are off their tables before either is plugged in.
+        let other = &tables[other];
+        assert_eq!(family, other.family);
+        assert_eq!(tables[other.boards[1].0].name, table.name);
+        let unplugged = at(&other.script, |act| *act == Act::Unplugged).unwrap();
+        let plugged = at(&table.script, |act| matches!(act, Act::Plugged { .. })).unwrap();
+        assert!(unplugged < plugged, "table {}", table.name);
+        swapped += 1;
+    }
+    assert_eq!(swapped, 4);
+}
+
+/// So long the afternoon takes at most, that all is over within four minutes.
+const MOST_MS: Millis = 217_000;
 
 /// How many afternoons there are besides the demo's.
 const SEEDS: u64 = 6;
