@@ -147,7 +147,12 @@ impl Sensing {
         let Some(lost) = self.lost.take().filter(|_| self.is_lost(cx)) else {
             return;
         };
-        let may_read = lost.asked || !cx.can_dump;
+        let view = self.view(cx);
+        let open = self.picture.differing(view.tip().board()) & !self.gone(&view);
+        let moves_on = explain::is_in_progress(view.tip(), &self.picture, open);
+        // Whoever takes his time comes to rest, and is read then.
+        let is_fast = lost.since <= view.seen_at(view.len()) + FAST_MS;
+        let may_read = !moves_on && is_fast && (lost.asked || !cx.can_dump);
         if may_read && !self.is_going_back(cx) && self.read_missed(lost.dump_seen, now, cx) {
             return;
         }
@@ -188,11 +193,22 @@ impl Sensing {
         let tip = view.tip().clone();
         let mask = self.gone(&view);
         let since = view.seen_at(n);
+        // Several plies leave men of both sides where they did not stand.
+        let arrived = self.picture.differing(tip.board()) & !mask;
+        let men = |color: Color| {
+            arrived.into_iter().any(|square| {
+                self.picture
+                    .piece(square)
+                    .is_some_and(|man| man.color == color)
+            })
+        };
+        let both = men(Color::White) && men(Color::Black);
+        let deepest = if both { search::MISSED } else { 1 };
         // Boards that look slowly tell them out of order. Before they are taken at that, what was missed is asked for.
         let sure = dump_seen || !cx.can_dump;
         let slow = sure.then_some(trail::SCAN_MS);
         for slack in std::iter::once(FAST_SCAN_MS).chain(slow) {
-            for depth in 1..=search::MISSED {
+            for depth in 1..=deepest {
                 let (found, _) = self.lines_beside(&tip, mask, depth, since, slack);
                 if self.tell_missed(n, &tip, found, now, cx) {
                     return true;
@@ -203,8 +219,8 @@ impl Sensing {
             return true;
         }
         // What was read before the loss was seen may be wrong itself.
-        let deepest = if sure { search::MISSED.min(n) } else { 0 };
-        for back in 1..=deepest {
+        let furthest = if sure { deepest.min(n) } else { 0 };
+        for back in 1..=furthest {
             for depth in back..=search::MISSED {
                 let view = self.view(cx);
                 let from = view.position(n - back).clone();
@@ -315,6 +331,11 @@ impl Sensing {
         if (open & !self.picture.vacant()).is_empty() || open.count() > 10 {
             return None;
         }
+        // Fast play has both players' men off their squares.
+        let theirs = open & tip.board().by_color(!tip.turn());
+        if theirs.is_empty() {
+            return self.read_gone_on(&view, mask, 1, cx);
+        }
         if let Some((m, in_hand)) = self.taken_with_victim_about(tip, open) {
             return Some((n, vec![m], in_hand));
         }
@@ -384,6 +405,13 @@ impl Sensing {
         slack: Millis,
     ) -> (Vec<Vec<Move>>, bool) {
         let board = from.board();
+        // Each ply leaves a square, and its man stands elsewhere; most of what is asked is refused here.
+        let open = self.picture.differing(board) & !mask;
+        let left = |color: Color| open & board.by_color(color);
+        let both = left(from.turn()).any() && (depth < 2 || left(!from.turn()).any());
+        if !both || (open & !self.picture.vacant()).is_empty() || open.count() > 2 * depth + 4 {
+            return (Vec::new(), false);
+        }
         let next = if depth.is_multiple_of(2) {
             from.turn()
         } else {
