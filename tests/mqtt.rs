@@ -629,8 +629,8 @@ async fn what_happens_goes_before_the_answers() {
         .iter()
         .rposition(|read| read.topic.contains("/board/12/"));
     let before = all[..last.expect("they came")].iter();
-    // The one that was under way.
-    assert_eq!(before.filter(|read| is_answer(read)).count(), 1);
+    // No more than the one that was under way, if one was by then.
+    assert!(before.filter(|read| is_answer(read)).count() <= 1);
     assert_eq!(numbers(&reader), (0..10).collect::<Vec<_>>());
 }
 
