@@ -117,6 +117,13 @@ impl Sensing {
             return false;
         }
         let view = self.view(cx);
+        // This is asked at each change: the cheap refusals first.
+        let is_gone = view
+            .last()
+            .is_some_and(|last| self.picture.is_empty(last.to()));
+        if !is_gone || self.is_completed(view.len(), cx) {
+            return false;
+        }
         let mask = self.mask(&view);
         let Some((keep, line, in_hand)) = self.read_gone_on(&view, mask, 1, cx) else {
             return false;
@@ -135,8 +142,11 @@ impl Sensing {
             return false;
         }
         let view = self.view(cx);
-        let tip = view.tip();
-        let open = self.picture.differing(tip.board()) & !self.gone(&view);
+        let differing = self.picture.differing(view.tip().board());
+        if (differing & !self.picture.vacant()).is_empty() {
+            return false;
+        }
+        let open = differing & !self.gone(&view);
         (open & !self.picture.vacant()).any()
             && open.count() <= CLEARED
             && !self.is_victim_about(&view)
