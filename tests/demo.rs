@@ -127,7 +127,6 @@ fn the_built_in_games_are_shown_and_recorded() {
 }
 
 #[test]
-#[ignore = "takes four minutes; its tables are rehearsed in virtual time in src/commands/demo/rehearsal.rs"]
 fn the_afternoon_is_shown_and_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let begin = Instant::now();
@@ -149,7 +148,7 @@ fn the_afternoon_is_shown_and_recorded() {
         assert!(text.contains(part), "{part:?} is not in it:\n{text}");
     }
     assert!(
-        begin.elapsed() < Duration::from_secs(240),
+        begin.elapsed() < Duration::from_secs(300),
         "{:?}",
         begin.elapsed()
     );
