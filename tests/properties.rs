@@ -217,7 +217,7 @@ fn any_hands_leave_a_record_that_can_be_played() {
                     scan_ms: [40, 250][seed as usize % 2],
                     unsent: if level == Level::Blitz { 10 } else { 0 },
                     rotated: seed % 4 == 1,
-                    ..Conditions::default()
+                    ..Conditions::USUAL
                 };
                 let live = live::play(&game, &conditions, seed);
                 let verdict = Verdict::new(&live);

@@ -54,17 +54,7 @@ static CORPUS: LazyLock<[Vec<SimGame>; 2]> = LazyLock::new(|| {
     [standard, chess960]
 });
 
-const PLAIN: Conditions = Conditions {
-    level: Level::Human,
-    family: Family::Dgt,
-    scan_ms: 220,
-    sweep: Sweep::Rolling,
-    control: Some("40/5400+30:1800+30"),
-    unsent: 0,
-    lost: 0,
-    asks: true,
-    rotated: false,
-};
+const PLAIN: Conditions = Conditions::USUAL;
 
 /// A board that sees only where men stand; its presses come as commands.
 const PRESENCE: Conditions = Conditions {

@@ -40,20 +40,19 @@ pub struct Conditions {
     pub rotated: bool,
 }
 
-impl Default for Conditions {
-    fn default() -> Conditions {
-        Conditions {
-            level: Level::Human,
-            family: Family::Dgt,
-            scan_ms: 220,
-            sweep: Sweep::Rolling,
-            control: Some("40/5400+30:1800+30"),
-            unsent: 0,
-            lost: 0,
-            asks: true,
-            rotated: false,
-        }
-    }
+impl Conditions {
+    /// A game of people at a DGT board that is well.
+    pub const USUAL: Conditions = Conditions {
+        level: Level::Human,
+        family: Family::Dgt,
+        scan_ms: 220,
+        sweep: Sweep::Rolling,
+        control: Some("40/5400+30:1800+30"),
+        unsent: 0,
+        lost: 0,
+        asks: true,
+        rotated: false,
+    };
 }
 
 /// What was played, and what was told of it. All times are the session's.
