@@ -52,12 +52,7 @@ fn variations_of_the_reported_cases() {
         "{} of {all} variations are read rightly",
         all - failures.len()
     );
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    none_failed(&failures);
 }
 
 const CASES: &str = include_str!("cases.txt");
@@ -483,12 +478,7 @@ fn irregular_moves_anywhere() {
     }
     println!("{tried} irregular moves");
     assert!(tried > count / 2, "only {tried} of {count} came to a try");
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    none_failed(&failures);
 }
 
 /// A man too many stands somewhere, or one has been knocked off, while play goes on on other squares: every ply is read as it is
@@ -566,6 +556,10 @@ fn play_beside_a_standing_fault() {
     }
     println!("{tried} standing faults");
     assert!(tried > count / 2, "only {tried} of {count} came to a try");
+    none_failed(&failures);
+}
+
+fn none_failed(failures: &[String]) {
     assert!(
         failures.is_empty(),
         "{} failures:\n{}",
@@ -642,12 +636,7 @@ fn plies_taken_back_in_any_order() {
     }
     println!("{tried} takebacks");
     assert!(tried > count / 2, "only {tried} of {count} came to a try");
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    none_failed(&failures);
 }
 
 /// Whole games by random moves and random hands, without anything irregular: every ply, and no alert.
@@ -671,12 +660,7 @@ fn random_games_by_random_hands() {
             }
         }
     }
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    none_failed(&failures);
 }
 
 fn seeds(usual: u64) -> u64 {
