@@ -101,14 +101,8 @@ impl Sensing {
 
     /// Whether the last man of this line stands where he went.
     fn ends_put_down(&self, from: &Position, line: &[Move], since: Millis) -> bool {
-        let Some((last, before)) = line.split_last() else {
-            return false;
-        };
-        let mut position = from.clone();
-        for m in before {
-            position = position.play_playable(*m);
-        }
-        self.is_put_down(&position, *last, since)
+        before_last(from, line)
+            .is_some_and(|(position, last)| self.is_put_down(&position, last, since))
     }
 
     /// The last man has gone on by way of where he stopped, beside a hand or not.
@@ -477,20 +471,26 @@ impl Sensing {
 
     /// Whether the man that moves last in this line may be on his way to take the one that is gone.
     fn may_still_take(&self, from: &Position, line: &[Move], hand: Bitboard) -> bool {
-        let Some((last, before)) = line.split_last() else {
-            return false;
-        };
         if hand.is_empty() {
             return false;
         }
-        let mut position = from.clone();
-        for m in before {
-            position = position.play_playable(*m);
-        }
-        position.moves().into_iter().any(|other| {
-            is_continued(*last, other) && other.is_capture() && hand.contains(capture_square(other))
+        before_last(from, line).is_some_and(|(position, last)| {
+            position.moves().into_iter().any(|other| {
+                is_continued(last, other)
+                    && other.is_capture()
+                    && hand.contains(capture_square(other))
+            })
         })
     }
+}
+
+/// The last move of a line, and the position that it is played in.
+fn before_last(from: &Position, line: &[Move]) -> Option<(Position, Move)> {
+    let (last, before) = line.split_last()?;
+    let position = before
+        .iter()
+        .fold(from.clone(), |position, m| position.play_playable(*m));
+    Some((position, *last))
 }
 
 /// Whether this line has all moves that were pressed after so many plies, be it that one was castling.

@@ -249,7 +249,7 @@ impl Sensing {
                 None => (
                     record.position(cut).clone(),
                     record.seen_at(cut),
-                    cut.checked_sub(1).and_then(|index| record.mv(index)),
+                    record.last_of(cut),
                 ),
             };
             let lines = match length - cut {

@@ -526,7 +526,7 @@ impl Sensing {
             Some(line) if !self.is_poor() => (*line).clone(),
             _ => {
                 let record = self.view(cx);
-                let last = keep.checked_sub(1).and_then(|index| record.mv(index));
+                let last = record.last_of(keep);
                 let weighed = self.weighed(tip, found.clone(), last, record.seen_at(keep));
                 weighed
                     .first()

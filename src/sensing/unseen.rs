@@ -161,7 +161,7 @@ impl Sensing {
         };
         let position = view.position(keep);
         let since = view.seen_at(keep);
-        let before = keep.checked_sub(1).and_then(|index| view.mv(index));
+        let before = view.last_of(keep);
         let mask = if keep == n {
             self.mask(&view)
         } else {
@@ -238,7 +238,7 @@ impl Sensing {
             return None;
         }
         let since = view.seen_at(keep);
-        let last = keep.checked_sub(1).and_then(|index| view.mv(index));
+        let last = view.last_of(keep);
         let lines = explain::lines_to(before, &self.picture, self.mask(&view), 2, |line| {
             pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since)
         });
@@ -353,7 +353,7 @@ impl Sensing {
         } else {
             Bitboard::EMPTY
         };
-        let last = keep.checked_sub(1).and_then(|index| view.mv(index));
+        let last = view.last_of(keep);
         let since = view.seen_at(keep);
         let m = match self.exchanged(position, since) {
             Some(m) if keep == n && self.picture.agrees_with(position.board()) => m,

@@ -30,7 +30,12 @@ impl<'a> View<'a> {
 
     /// The move that led to the tip.
     pub(super) fn last(&self) -> Option<Move> {
-        self.mv(self.len().checked_sub(1)?)
+        self.last_of(self.len())
+    }
+
+    /// The last of so many plies.
+    pub(super) fn last_of(&self, plies: usize) -> Option<Move> {
+        self.mv(plies.checked_sub(1)?)
     }
 
     /// The move at this index, counted from 0.
