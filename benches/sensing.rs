@@ -1,7 +1,7 @@
 //! How fast square events become plies, beside a referee that does the least: it plays whatever legal move from the last position
 //! leads to the placement. Both get the same events in the same run; the ratio is what counts, and who reads the games right.
 //!
-//! The recordings of the corpus are measured, or virtual games where there is no corpus.
+//! Measured are games of 80 moves that human hands play on a virtual board, and the recordings of the corpus, where there is one.
 
 #[allow(dead_code)]
 #[path = "../tests/support/games.rs"]
@@ -23,25 +23,34 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 fn main() {
-    let games = prepared();
-    let events: usize = games.iter().map(Prepared::squares).sum();
-    let plies: usize = games.iter().map(|game| game.moves.len()).sum();
-    println!(
-        "{} games, {events} square events, {plies} plies",
-        games.len()
-    );
+    let virtual_games = virtual_games();
     if std::env::var_os("JADOUBE_BENCH_PROFILE").is_some() {
         // For a profiler: sensing and nothing else.
-        for game in (0..PROFILED).flat_map(|_| &games) {
+        for game in (0..PROFILED).flat_map(|_| &virtual_games) {
             black_box(sense(black_box(game)).len());
         }
         return;
     }
+    print(&format!("{MOVES} moves each, virtual"), &virtual_games);
+    let recordings = recordings();
+    match recordings.is_empty() {
+        true => println!("no recordings here (JADOUBE_CORPUS names their folder)"),
+        false => print("recordings", &recordings),
+    }
+}
+
+fn print(name: &str, games: &[Prepared]) {
+    let events: usize = games.iter().map(Prepared::squares).sum();
+    let plies: usize = games.iter().map(|game| game.moves.len()).sum();
+    println!(
+        "{} games ({name}), {events} square events, {plies} plies",
+        games.len()
+    );
     let (mut sensed, mut refereed) = (Vec::new(), Vec::new());
     // In turns, so that both meet the same mood of the machine.
     for _ in 0..ROUNDS {
-        sensed.push(rate(&games, events, |game| sense(game).len()));
-        refereed.push(rate(&games, events, |game| referee(game).len()));
+        sensed.push(rate(games, events, |game| sense(game).len()));
+        refereed.push(rate(games, events, |game| referee(game).len()));
     }
     let (sensed, refereed) = (median(sensed), median(refereed));
     let right = |read: &dyn Fn(&Prepared) -> Vec<String>| -> usize {
@@ -61,7 +70,7 @@ fn main() {
         right(&referee)
     );
     println!("ratio: {:.2}", sensed / refereed);
-    for game in &games {
+    for game in games {
         println!(
             "  {}: sensing {}, referee {} of {}",
             game.name,
@@ -142,22 +151,24 @@ fn turned(square: Square, rotated: bool) -> Square {
     if rotated { square.rotate_180() } else { square }
 }
 
-fn prepared() -> Vec<Prepared> {
-    let recorded: Vec<Prepared> = games::recordings()
+fn recordings() -> Vec<Prepared> {
+    games::recordings()
         .into_iter()
         .map(|recording| Prepared::new(recording.name.into(), &recording.messages, recording.moves))
-        .collect();
-    if !recorded.is_empty() {
-        return recorded;
-    }
-    println!("no recordings here (JADOUBE_CORPUS names their folder): virtual games instead");
-    (0..8)
-        .map(|seed| {
-            let game = games::random_game(seed, 60);
-            let options = TableOptions {
-                control: Some("300+3".parse().expect("a time control")),
-                ..TableOptions::default()
-            };
+        .collect()
+}
+
+/// Random games of the same length, as human hands play them.
+fn virtual_games() -> Vec<Prepared> {
+    let options = TableOptions {
+        control: Some("5400+30".parse().expect("a time control")),
+        ..TableOptions::default()
+    };
+    (0..)
+        .map(|seed| (seed, games::random_game(seed, 2 * MOVES)))
+        .filter(|(_, game)| game.moves.len() == 2 * MOVES)
+        .take(VIRTUAL)
+        .map(|(seed, game)| {
             let traced = sim::trace(&game, Level::Human, seed, &options);
             Prepared::new(format!("virtual {seed}"), &traced.messages, game.uci())
         })
@@ -294,7 +305,10 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// How many moves a virtual game has, and how many games there are.
+const MOVES: usize = 80;
+const VIRTUAL: usize = 8;
 /// How often a profiler sees each game.
-const PROFILED: usize = 50;
+const PROFILED: usize = 10;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(400);
