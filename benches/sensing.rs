@@ -18,6 +18,7 @@ use jadoube::sim;
 use jadoube::sim::hands::Level;
 use jadoube::sim::player::TableOptions;
 use jadoube::wire::Family;
+use shakmaty::uci::UciMove;
 use shakmaty::{Board, Chess, Color, Move, Position as _, Square};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -52,6 +53,12 @@ fn print(name: &str, games: &[Prepared]) {
         sensed.push(rate(games, events, |game| sense(game).len()));
         refereed.push(rate(games, events, |game| referee(game).len()));
     }
+    let sensed_moves = |game: &Prepared| -> Vec<String> {
+        let line = sense(game);
+        (0..line.len()).map(|index| line.uci(index)).collect()
+    };
+    let refereed_moves =
+        |game: &Prepared| -> Vec<String> { referee(game).iter().map(UciMove::to_string).collect() };
     let (sensed, refereed) = (median(sensed), median(refereed));
     let right = |read: &dyn Fn(&Prepared) -> Vec<String>| -> usize {
         games
@@ -62,20 +69,20 @@ fn print(name: &str, games: &[Prepared]) {
     println!(
         "sensing: {:.2} million square events a second, {} of {plies} plies right",
         sensed / 1e6,
-        right(&sense)
+        right(&sensed_moves)
     );
     println!(
         "referee: {:.2} million square events a second, {} of {plies} plies right",
         refereed / 1e6,
-        right(&referee)
+        right(&refereed_moves)
     );
     println!("ratio: {:.2}", sensed / refereed);
     for game in games {
         println!(
             "  {}: sensing {}, referee {} of {}",
             game.name,
-            self::right(&sense(game), &game.moves),
-            self::right(&referee(game), &game.moves),
+            self::right(&sensed_moves(game), &game.moves),
+            self::right(&refereed_moves(game), &game.moves),
             game.moves.len()
         );
     }
@@ -176,7 +183,7 @@ fn virtual_games() -> Vec<Prepared> {
 }
 
 /// Sensing with the least record that can follow it; timers go off as in a session.
-fn sense(game: &Prepared) -> Vec<String> {
+fn sense(game: &Prepared) -> Line {
     let mut line = Line::new(Position::initial());
     let mut sensing = Sensing::new(Timing::default());
     sensing.handle_squares(0, &game.first, Look::Dump, &context(&line));
@@ -192,7 +199,7 @@ fn sense(game: &Prepared) -> Vec<String> {
         take(&mut sensing, &mut line);
     }
     serve(&mut sensing, &mut line, Millis::MAX / 2);
-    (0..line.len()).map(|index| line.uci(index)).collect()
+    line
 }
 
 fn serve(sensing: &mut Sensing, line: &mut Line, until: Millis) {
@@ -238,7 +245,7 @@ fn context(line: &Line) -> Context<'_> {
 }
 
 /// Plays every legal move from the last position that leads to the placement, the moment it does.
-fn referee(game: &Prepared) -> Vec<String> {
+fn referee(game: &Prepared) -> Vec<UciMove> {
     let mut position = Chess::default();
     let mut board = Board::empty();
     for (square, contents) in &game.first {
@@ -253,7 +260,7 @@ fn referee(game: &Prepared) -> Vec<String> {
         show(&mut board, *square, *contents);
         if let Some((m, _)) = next.iter().find(|(_, after)| *after == board) {
             let m = *m;
-            played.push(m.to_uci(position.castles().mode()).to_string());
+            played.push(m.to_uci(position.castles().mode()));
             position.play_unchecked(m);
             next = successors(&position);
         }
@@ -309,6 +316,6 @@ fn median(mut values: Vec<f64>) -> f64 {
 const MOVES: usize = 80;
 const VIRTUAL: usize = 8;
 /// How often a profiler sees each game.
-const PROFILED: usize = 10;
+const PROFILED: usize = 200;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(400);

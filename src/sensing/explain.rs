@@ -375,19 +375,9 @@ pub fn has_too_many(position: &Position, picture: &Picture) -> bool {
 
 /// How many men of this side the board shows. What cannot be told apart, was not read or is set aside counts as it should be.
 fn shown_of(color: Color, position: &Position, picture: &Picture, mask: Bitboard) -> usize {
-    Square::ALL
-        .into_iter()
-        .filter(
-            |square| match picture.at(*square).filter(|_| !mask.contains(*square)) {
-                Some(Contents::Piece(piece)) => piece.color == color,
-                Some(Contents::Side(side)) => side == color,
-                Some(Contents::Occupied) | None => {
-                    position.board().color_at(*square) == Some(color)
-                }
-                _ => false,
-            },
-        )
-        .count()
+    let as_it_should_be = picture.untold() | mask;
+    let shown = picture.by_color(color) & !as_it_should_be;
+    (shown | (position.board().by_color(color) & as_it_should_be)).count()
 }
 
 /// Whether every difference is a man that has gone.

@@ -109,16 +109,8 @@ impl Sensing {
     /// The record with what was told of it in this call, and was not taken yet.
     pub(super) fn record<'a>(&'a self, cx: &Context<'a>) -> View<'a> {
         match &self.ahead {
-            Some((keep, moves)) => View {
-                line: cx.line,
-                keep: *keep,
-                moves,
-            },
-            None => View {
-                line: cx.line,
-                keep: cx.line.len(),
-                moves: &[],
-            },
+            Some((keep, moves)) => View::new(cx.line, *keep, moves),
+            None => View::new(cx.line, cx.line.len(), &[]),
         }
     }
 

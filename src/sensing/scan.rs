@@ -18,11 +18,7 @@ impl Sensing {
         if self.is_poor() {
             return None;
         }
-        let view = View {
-            line: cx.line,
-            keep: tentative.keep,
-            moves: &tentative.moves,
-        };
+        let view = View::new(cx.line, tentative.keep, &tentative.moves);
         let n = view.len();
         // Of two plies the side that had the move made the first.
         let of_one_scan = (n.saturating_sub(MISSED)..n)
