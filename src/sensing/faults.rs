@@ -19,17 +19,22 @@ impl Sensing {
     /// Men that are in no hand: each side has moved since its own went. Who has the move may have lifted his man while the other was
     /// still moving.
     pub(super) fn gone(&self, view: &View<'_>) -> Bitboard {
-        // Asked at each change, with a man or two in the hands.
-        if (view.tip().board().occupied() & self.picture.vacant()).is_empty() {
-            return Bitboard::EMPTY;
+        let tip = view.tip();
+        let lifted = tip.board().occupied() & self.picture.vacant();
+        if lifted.is_empty() {
+            return lifted;
         }
         let n = view.len();
-        let turn = view.tip().turn();
         let seen = view.seen_at(n);
-        let own = view
-            .seen_at(n.saturating_sub(1))
-            .max(seen.saturating_sub(trail::EARLY_MS));
-        self.gone_until(view, seen, !turn) | self.gone_until(view, own, turn)
+        let early = seen.saturating_sub(trail::EARLY_MS);
+        let own = view.seen_at(n.saturating_sub(1)).max(early);
+        let is_own = tip.board().by_color(tip.turn());
+        let mut gone = Bitboard::EMPTY;
+        for square in lifted {
+            let until = if is_own.contains(square) { own } else { seen };
+            gone.set(square, self.trail.at(square) < until);
+        }
+        gone
     }
 
     /// The squares of all standing faults.
@@ -131,6 +136,9 @@ impl Sensing {
         }
         let view = self.view(cx);
         let tip = view.tip();
+        if self.picture.agrees_with(tip.board()) {
+            return None;
+        }
         let forgotten = self.forgotten(&view);
         if forgotten.any() && forgotten.count() <= CLEARED {
             return Some((None, self.classify(tip, forgotten)));

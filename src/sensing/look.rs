@@ -231,7 +231,10 @@ impl Sensing {
         // look, where the board does not show the first.
         let fresh = tentative.keep + tentative.moves.len() == tentative.stem
             && (tentative.stem > tentative.keep || (moves.len() > 1 && self.is_poor()));
-        tentative.moves.append(&mut moves);
+        match tentative.moves.is_empty() {
+            true => tentative.moves = moves,
+            false => tentative.moves.append(&mut moves),
+        }
         if let Some((keep, moves, lines)) = self.in_any_order(&tentative, now, cx) {
             let told_before = keep.saturating_sub(tentative.keep);
             tentative.moves.truncate(told_before);
@@ -243,28 +246,26 @@ impl Sensing {
         }
         self.retraced = cx.has_clock
             && Self::retraces(&View::new(cx.line, tentative.keep, &tentative.moves)).is_some();
-        let before = match tentative.moves.len() {
-            0 | 1 => cx.line.position(tentative.keep).clone(),
-            n => tentative.moves[n - 2].after.clone(),
-        };
-        let Some(last) = tentative.moves.pop() else {
+        let Some(last) = tentative.moves.last() else {
             return;
         };
-        if !tentative.moves.is_empty() && !fresh {
-            let answered = std::mem::take(&mut tentative.moves);
-            let count = answered.len();
+        let before = match tentative.moves.as_slice() {
+            [.., before, _] => &before.after,
+            _ => cx.line.position(tentative.keep),
+        };
+        let hold = self.hold(before, last.mv, cx);
+        let count = tentative.moves.len() - 1;
+        if count > 0 && !fresh {
+            let answered = tentative.moves.drain(..count).collect();
             self.tell_moves(tentative.keep, answered, tentative.stem, tentative.why, cx);
             tentative.keep += count;
             tentative.stem = tentative.keep;
         }
-        tentative.hold = self
-            .hold(&before, last.mv, cx)
-            .max(if tentative.keep < cx.line.len() {
-                waited.min(self.rest(tentative.keep, cx))
-            } else {
-                0
-            });
-        tentative.moves.push(last);
+        tentative.hold = hold.max(if tentative.keep < cx.line.len() {
+            waited.min(self.rest(tentative.keep, cx))
+        } else {
+            0
+        });
         tentative.supposed = false;
         tentative.since = now;
         tentative.shown = true;

@@ -25,6 +25,9 @@ impl Sensing {
             .rev()
             .take_while(|index| self.is_of_this_scan(&view, *index, now))
             .count();
+        if of_one_scan < 3 {
+            return None;
+        }
         let mask = self.mask(&view);
         (3..=of_one_scan).rev().find_map(|plies| {
             let keep = n - plies;
