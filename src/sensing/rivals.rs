@@ -137,6 +137,9 @@ impl Sensing {
             _ => self.ahead = Some((keep, moves.clone())),
         }
         let readings = self.rivals.readings(&self.record(cx), had);
+        if readings.is_some() || moves.iter().any(|seen| seen.doubt.is_some()) {
+            self.promotions_seen = false;
+        }
         self.observations.push_back(Observation::Moved(Change {
             keep,
             moves,
@@ -151,6 +154,7 @@ impl Sensing {
         let Change {
             keep, moves, why, ..
         } = change;
+        self.promotions_seen = false;
         // What was seen and not told stands on the record as it was.
         if !moves.is_empty() {
             self.tentative = None;

@@ -161,17 +161,13 @@ impl Sensing {
 
     /// A pawn that was answered on the last rank has been exchanged since: the doubt is settled by what stands there.
     pub(super) fn settle_promotion(&mut self, cx: &Context<'_>) -> bool {
-        // Most of the time no man stands where he can have come by promotion, and the record need not be read.
-        let tip = cx.line.tip().board();
-        let exchanged = |color: Color| {
-            let last = Bitboard::from_rank((!color).backrank());
-            tip.by_color(color) & self.picture.by_color(color) & last
-        };
-        if (exchanged(Color::White) | exchanged(Color::Black)).is_empty() {
+        if self.promotions_seen {
             return false;
         }
         let doubtful = |ply: &Ply| ply.doubt == Some(Doubt::PromotionUnseen);
         let Some(index) = cx.line.plies.iter().rposition(doubtful) else {
+            // What was told of the record and not taken yet may bring one.
+            self.promotions_seen = self.ahead.is_none();
             return false;
         };
         let ply = &cx.line.plies[index];
