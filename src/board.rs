@@ -193,6 +193,11 @@ impl Picture {
         self.at(square).is_some_and(Contents::is_empty)
     }
 
+    /// Whether the square can show this man, or none.
+    pub fn agrees_at(&self, square: Square, man: Option<Piece>) -> bool {
+        self.at(square).is_none_or(|contents| contents.agrees(man))
+    }
+
     /// Takes a reading; tells what stood there before if that was something else.
     pub fn set(&mut self, square: Square, contents: Contents) -> Option<Option<Contents>> {
         let before = self.squares[square.to_usize()];

@@ -213,6 +213,7 @@ impl Position {
     /// The castlings among [`Position::moves`]; as cheap.
     pub fn castling_moves(&self) -> Vec<Move> {
         match &self.inner {
+            Inner::Legal(chess) if !chess.castles().has_color(chess.turn()) => Vec::new(),
             Inner::Legal(chess) => {
                 let of = |side| chess.castling_moves(side).to_vec();
                 CastlingSide::ALL.into_iter().flat_map(of).collect()
@@ -303,6 +304,14 @@ impl Position {
                 }
             }
             _ => self.play_by_geometry(m),
+        }
+    }
+
+    /// Which squares `m` changes.
+    pub fn squares(&self, m: Move) -> Bitboard {
+        match m {
+            Move::Normal { from, to, .. } => Bitboard::from(from) | Bitboard::from(to),
+            m => self.effects(m).squares(),
         }
     }
 

@@ -20,12 +20,15 @@ pub fn moves_to(
     if open.is_empty() || open.count() > 4 || (open & own).is_empty() {
         return Vec::new();
     }
-    let mut moves = match picture.is_exact() {
-        true => moves_changing(position, open),
-        false => position.moves().to_vec(),
-    };
-    moves.retain(|m| leads_to(position, *m, picture, open, mask));
-    moves
+    let fits = |m: &Move| leads_to(position, *m, picture, open, mask);
+    match picture.is_exact() {
+        true => {
+            let mut moves = moves_changing(position, open);
+            moves.retain(fits);
+            moves
+        }
+        false => position.moves().iter().copied().filter(fits).collect(),
+    }
 }
 
 /// The moves that can have changed just these squares. A board that knows its men shows every square that a move changes, so that
@@ -67,11 +70,9 @@ fn leads_to(
     let squares = effects.squares();
     open.is_subset(squares)
         && (squares & mask).is_empty()
-        && effects.iter().all(|(square, man)| {
-            picture
-                .at(square)
-                .is_none_or(|contents| contents.agrees(man))
-        })
+        && effects
+            .iter()
+            .all(|(square, man)| picture.agrees_at(square, man))
 }
 
 /// Lines of several plies that lead to what the board shows.
@@ -108,10 +109,11 @@ pub fn lines_to(
     depth: usize,
     fits: impl Fn(&[Move]) -> bool,
 ) -> Lines {
+    let differing = picture.differing(position.board());
     let mut search = Search {
         picture,
         mask,
-        to_explain: picture.differing(position.board()) & !mask,
+        to_explain: differing & !mask,
         fits,
         budget: BUDGET,
         line: Vec::with_capacity(depth),
@@ -121,8 +123,8 @@ pub fn lines_to(
             refused: false,
         },
     };
-    if men_allow(position, picture, mask, depth) {
-        search.go_on(position, depth);
+    if men_allow(position, picture, mask, depth) && search.spend() {
+        search.go_on(position, differing, depth);
     }
     search.lines
 }
@@ -144,16 +146,21 @@ struct Search<'a, F> {
 }
 
 impl<F: Fn(&[Move]) -> bool> Search<'_, F> {
-    fn go_on(&mut self, position: &Position, depth: usize) {
+    /// Whether one more position may be looked at.
+    fn spend(&mut self) -> bool {
         if self.lines.found.len() >= MANY || self.budget == 0 {
             self.lines.complete = false;
-            return;
+            return false;
         }
         self.budget -= 1;
-        let differing = self.picture.differing(position.board());
+        true
+    }
+
+    /// Plays on from a position that differs from the board on these squares.
+    fn go_on(&mut self, position: &Position, differing: Bitboard, depth: usize) {
         if depth == 1 {
             for m in moves_to(position, self.picture, differing, self.mask) {
-                if (position.effects(m).squares() & self.to_explain).is_empty() {
+                if (position.squares(m) & self.to_explain).is_empty() {
                     continue;
                 }
                 self.line.push(m);
@@ -165,13 +172,13 @@ impl<F: Fn(&[Move]) -> bool> Search<'_, F> {
             }
             return;
         }
-        // A ply mends four squares at most, and two unless it is a castling or en passant.
         let open = differing & !self.mask;
-        if open.count() > 2 * depth + 4 {
+        if !is_mendable(open, depth) {
             return;
         }
-        for m in position.moves() {
-            let squares = position.effects(m).squares();
+        let theirs = position.board().by_color(!position.turn());
+        for m in &position.moves() {
+            let squares = position.squares(*m);
             if (squares & self.mask).any() {
                 continue;
             }
@@ -179,10 +186,37 @@ impl<F: Fn(&[Move]) -> bool> Search<'_, F> {
             if (squares & self.to_explain).is_empty() || (!mends && depth <= 2) {
                 continue;
             }
-            self.line.push(m);
-            self.go_on(&position.play_playable(m), depth - 1);
+            if !self.spend() {
+                return;
+            }
+            // Most lines end here: the reply has nothing to mend, or too much.
+            let differing = self.differing_after(position, *m, differing);
+            let open = differing & !self.mask;
+            let may_reply = depth > 2 || (open & theirs & !squares).any();
+            if !may_reply || !is_mendable(open, depth - 1) {
+                continue;
+            }
+            self.line.push(*m);
+            self.go_on(&position.play_playable(*m), differing, depth - 1);
             self.line.pop();
         }
+    }
+
+    /// The squares that cannot show what stands there after this move, where these cannot show what stands there before it.
+    fn differing_after(&self, position: &Position, m: Move, differing: Bitboard) -> Bitboard {
+        let mut after = differing;
+        for (square, man) in position.effects(m).iter() {
+            after.set(square, !self.picture.agrees_at(square, man));
+        }
+        after
+    }
+}
+
+/// Whether so many plies can mend so many squares: four each at most, and two unless it is a castling or en passant.
+fn is_mendable(open: Bitboard, depth: usize) -> bool {
+    match depth {
+        1 => open.count() <= 4,
+        depth => open.count() <= 2 * depth + 4,
     }
 }
 
@@ -261,11 +295,9 @@ pub fn made_with_victim_about(
         let effects = position.effects(*m);
         let beside = open & !effects.squares();
         is_victim_passing(position, *m, picture, beside)
-            && effects.iter().all(|(square, man)| {
-                picture
-                    .at(square)
-                    .is_none_or(|contents| contents.agrees(man))
-            })
+            && effects
+                .iter()
+                .all(|(square, man)| picture.agrees_at(square, man))
     });
     made.next().filter(|_| made.next().is_none())
 }
@@ -313,11 +345,7 @@ pub fn unfinished(
             return None;
         }
         let effects = position.effects(m);
-        let shows = |square: Square, man| {
-            picture
-                .at(square)
-                .is_none_or(|contents: Contents| contents.agrees(man))
-        };
+        let shows = |square, man| picture.agrees_at(square, man);
         let arrived = match m {
             Move::Castle { king, rook } => {
                 let side = shakmaty::CastlingSide::from_king_side(king < rook);
