@@ -33,6 +33,21 @@ impl Sensing {
         })
     }
 
+    /// Squares set aside that have changed since that was told. What follows an irregular move is not read from there.
+    pub(super) fn changed_since_told(&self) -> Bitboard {
+        let changed = |fault: &Fault| {
+            let squares = match fault.side {
+                None => fault.squares,
+                Some(_) => Bitboard::EMPTY,
+            };
+            let since = fault.since;
+            squares
+                .into_iter()
+                .filter(move |square| self.trail.at(*square) > since)
+        };
+        self.faults.iter().flat_map(changed).collect()
+    }
+
     /// Men of this side that were off the board before this time.
     fn gone_until(&self, view: &View<'_>, until: Millis, color: Color) -> Bitboard {
         let gone = view.tip().board().by_color(color) & self.picture.vacant();

@@ -76,8 +76,11 @@ impl Sensing {
         if self.follow_shadow(now) {
             return true;
         }
-        let masks = if mask.is_empty() { 1 } else { 2 };
-        for mask in [none, mask].into_iter().take(masks) {
+        // A square that has changed since it was set aside may have been part of a move.
+        let still = mask & !self.changed_since_told();
+        let mut masks = vec![none, still, mask];
+        masks.dedup();
+        for mask in masks {
             let view = self.view(cx);
             let tip = view.tip();
             if (differing & !mask).is_empty() {
