@@ -3,7 +3,7 @@
 
 use super::explain::Lines;
 use super::faults::unfinished_fault;
-use super::look::{capture_square, deepest_takeback, is_continued, sole};
+use super::look::{capture_square, castles_by, deepest_takeback, is_continued, sole};
 use super::*;
 
 impl Sensing {
@@ -401,7 +401,10 @@ impl Sensing {
                         // Once he has pressed, a king beside whom a rook is missing has made his step.
                         let castles = match m.role() {
                             Role::King => may_still_take && (own & board.rooks()).any(),
-                            Role::Rook => (own & board.kings()).any(),
+                            Role::Rook => {
+                                (own & board.kings()).any()
+                                    && from.is_some_and(|from| castles_by(tip, from, m.to()))
+                            }
                             _ => false,
                         };
                         let takes = |other: &Move| {
