@@ -489,11 +489,18 @@ impl Sensing {
         now: Millis,
         cx: &Context<'_>,
     ) -> Option<(usize, Vec<Seen>)> {
+        let n = view.len();
+        let is_one_deed = self.picture.differing(view.tip().board()).count() <= 2;
         for keep in self.takebacks(view, cx).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
             if differing.is_empty() {
                 return Some((keep, Vec::new()));
+            }
+            // Men that wander about leave positions that differ by one man from many earlier ones. Who goes further back than his own
+            // last move and plays on moves more of them.
+            if is_one_deed && keep + 2 < n {
+                continue;
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
             if let Some(m) = sole(&found) {
