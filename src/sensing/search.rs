@@ -507,7 +507,13 @@ impl Sensing {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
-        // What was told already may have been part of a longer way back; only where none explains it does it stay aside.
+        // What was told already may have been part of a longer way back; only where none explains it does it stay aside. While an
+        // irregular move stands that was pressed over, a man that goes back answers it.
+        let stands =
+            |fault: &Fault| fault.level == Level::Confirmed && fault.kind == FaultKind::IllegalMove;
+        if self.faults.iter().any(stands) {
+            return None;
+        }
         let set_aside = self.faulty();
         let beside = |keep: &usize| {
             let position = view.position(*keep);
