@@ -15,6 +15,7 @@ impl Sensing {
         }
         let resumed = std::mem::take(&mut self.resumed);
         let lost = self.lost.take();
+        self.doubt_takeback(cx);
         if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
         } else if let Some(tentative) = self.tentative.take() {
@@ -32,6 +33,20 @@ impl Sensing {
         }
         self.close_restored(cx);
         self.tell_sync();
+    }
+
+    /// A takeback that has not come to rest is none if the record goes on to what the board shows now.
+    fn doubt_takeback(&mut self, cx: &Context<'_>) {
+        let retracts = |tentative: &mut Tentative| {
+            tentative.keep < cx.line.len() && tentative.why == CorrectionReason::TakenBack
+        };
+        if let Some(tentative) = self.tentative.take_if(retracts) {
+            let tip = cx.line.tip();
+            let differing = self.picture.differing(tip.board());
+            if explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).is_empty() {
+                self.tentative = Some(tentative);
+            }
+        }
     }
 
     /// Whether the board may show a move on its way, as the record has it.
