@@ -88,21 +88,22 @@ impl Sensing {
             .any(|square| self.picture.is_empty(square))
     }
 
-    /// Whether a press of who made this ply, which was answered, is for what he has done since: the reply was pressed, so that his
-    /// clock has run again, or he has put a man down long after the reply.
+    /// Whether a press of who made this ply, which was answered, is for what he has done since: long after the reply was seen, it was
+    /// pressed, so that his clock has run again, or he has put a man down.
     fn is_for_next(&self, press: Press, his: usize, view: &View<'_>) -> bool {
         let n = view.len();
-        if his == n {
+        if his == n || press.at <= view.seen_at(n) + CLOCK_LAG_MS {
             return false;
         }
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.mask(view);
-        let has_put_down = (open & !self.picture.vacant())
-            .into_iter()
-            .any(|square| self.concerns(square, press.side, tip));
+        let has_put_down = || {
+            (open & !self.picture.vacant())
+                .into_iter()
+                .any(|square| self.concerns(square, press.side, tip))
+        };
         let reply = view.line.plies.get(n - 1).filter(|_| n <= view.keep);
-        reply.is_some_and(|reply| reply.pressed)
-            || (has_put_down && press.at > view.seen_at(n) + CLOCK_LAG_MS)
+        reply.is_some_and(|reply| reply.pressed) || has_put_down()
     }
 
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
