@@ -1,7 +1,7 @@
 //! How fast square events become plies, beside a referee that does the least: it plays whatever legal move from the last position
 //! leads to the placement. Both get the same events in the same run; the ratio is what counts, and who reads the games right.
 //!
-//! The recordings of the corpus are measured, or virtual games where there is no corpus.
+//! Measured are games of 80 moves that human hands play on a virtual board, and the recordings of the corpus, where there is one.
 
 #[allow(dead_code)]
 #[path = "../tests/support/games.rs"]
@@ -18,31 +18,47 @@ use jadoube::sim;
 use jadoube::sim::hands::Level;
 use jadoube::sim::player::TableOptions;
 use jadoube::wire::Family;
+use shakmaty::uci::UciMove;
 use shakmaty::{Board, Chess, Color, Move, Position as _, Square};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 fn main() {
-    let games = prepared();
-    let events: usize = games.iter().map(Prepared::squares).sum();
-    let plies: usize = games.iter().map(|game| game.moves.len()).sum();
-    println!(
-        "{} games, {events} square events, {plies} plies",
-        games.len()
-    );
+    let virtual_games = virtual_games();
     if std::env::var_os("JADOUBE_BENCH_PROFILE").is_some() {
         // For a profiler: sensing and nothing else.
-        for game in (0..PROFILED).flat_map(|_| &games) {
+        for game in (0..PROFILED).flat_map(|_| &virtual_games) {
             black_box(sense(black_box(game)).len());
         }
         return;
     }
+    print(&format!("{MOVES} moves each, virtual"), &virtual_games);
+    let recordings = recordings();
+    match recordings.is_empty() {
+        true => println!("no recordings here (JADOUBE_CORPUS names their folder)"),
+        false => print("recordings", &recordings),
+    }
+}
+
+fn print(name: &str, games: &[Prepared]) {
+    let events: usize = games.iter().map(Prepared::squares).sum();
+    let plies: usize = games.iter().map(|game| game.moves.len()).sum();
+    println!(
+        "{} games ({name}), {events} square events, {plies} plies",
+        games.len()
+    );
     let (mut sensed, mut refereed) = (Vec::new(), Vec::new());
     // In turns, so that both meet the same mood of the machine.
     for _ in 0..ROUNDS {
-        sensed.push(rate(&games, events, |game| sense(game).len()));
-        refereed.push(rate(&games, events, |game| referee(game).len()));
+        sensed.push(rate(games, events, |game| sense(game).len()));
+        refereed.push(rate(games, events, |game| referee(game).len()));
     }
+    let sensed_moves = |game: &Prepared| -> Vec<String> {
+        let line = sense(game);
+        (0..line.len()).map(|index| line.uci(index)).collect()
+    };
+    let refereed_moves =
+        |game: &Prepared| -> Vec<String> { referee(game).iter().map(UciMove::to_string).collect() };
     let (sensed, refereed) = (median(sensed), median(refereed));
     let right = |read: &dyn Fn(&Prepared) -> Vec<String>| -> usize {
         games
@@ -53,20 +69,20 @@ fn main() {
     println!(
         "sensing: {:.2} million square events a second, {} of {plies} plies right",
         sensed / 1e6,
-        right(&sense)
+        right(&sensed_moves)
     );
     println!(
         "referee: {:.2} million square events a second, {} of {plies} plies right",
         refereed / 1e6,
-        right(&referee)
+        right(&refereed_moves)
     );
     println!("ratio: {:.2}", sensed / refereed);
-    for game in &games {
+    for game in games {
         println!(
             "  {}: sensing {}, referee {} of {}",
             game.name,
-            self::right(&sense(game), &game.moves),
-            self::right(&referee(game), &game.moves),
+            self::right(&sensed_moves(game), &game.moves),
+            self::right(&refereed_moves(game), &game.moves),
             game.moves.len()
         );
     }
@@ -142,22 +158,24 @@ fn turned(square: Square, rotated: bool) -> Square {
     if rotated { square.rotate_180() } else { square }
 }
 
-fn prepared() -> Vec<Prepared> {
-    let recorded: Vec<Prepared> = games::recordings()
+fn recordings() -> Vec<Prepared> {
+    games::recordings()
         .into_iter()
         .map(|recording| Prepared::new(recording.name.into(), &recording.messages, recording.moves))
-        .collect();
-    if !recorded.is_empty() {
-        return recorded;
-    }
-    println!("no recordings here (JADOUBE_CORPUS names their folder): virtual games instead");
-    (0..8)
-        .map(|seed| {
-            let game = games::random_game(seed, 60);
-            let options = TableOptions {
-                control: Some("300+3".parse().expect("a time control")),
-                ..TableOptions::default()
-            };
+        .collect()
+}
+
+/// Random games of the same length, as human hands play them.
+fn virtual_games() -> Vec<Prepared> {
+    let options = TableOptions {
+        control: Some("5400+30".parse().expect("a time control")),
+        ..TableOptions::default()
+    };
+    (0..)
+        .map(|seed| (seed, games::random_game(seed, 2 * MOVES)))
+        .filter(|(_, game)| game.moves.len() == 2 * MOVES)
+        .take(VIRTUAL)
+        .map(|(seed, game)| {
             let traced = sim::trace(&game, Level::Human, seed, &options);
             Prepared::new(format!("virtual {seed}"), &traced.messages, game.uci())
         })
@@ -165,7 +183,7 @@ fn prepared() -> Vec<Prepared> {
 }
 
 /// Sensing with the least record that can follow it; timers go off as in a session.
-fn sense(game: &Prepared) -> Vec<String> {
+fn sense(game: &Prepared) -> Line {
     let mut line = Line::new(Position::initial());
     let mut sensing = Sensing::new(Timing::default());
     sensing.handle_squares(0, &game.first, Look::Dump, &context(&line));
@@ -181,7 +199,7 @@ fn sense(game: &Prepared) -> Vec<String> {
         take(&mut sensing, &mut line);
     }
     serve(&mut sensing, &mut line, Millis::MAX / 2);
-    (0..line.len()).map(|index| line.uci(index)).collect()
+    line
 }
 
 fn serve(sensing: &mut Sensing, line: &mut Line, until: Millis) {
@@ -227,7 +245,7 @@ fn context(line: &Line) -> Context<'_> {
 }
 
 /// Plays every legal move from the last position that leads to the placement, the moment it does.
-fn referee(game: &Prepared) -> Vec<String> {
+fn referee(game: &Prepared) -> Vec<UciMove> {
     let mut position = Chess::default();
     let mut board = Board::empty();
     for (square, contents) in &game.first {
@@ -242,7 +260,7 @@ fn referee(game: &Prepared) -> Vec<String> {
         show(&mut board, *square, *contents);
         if let Some((m, _)) = next.iter().find(|(_, after)| *after == board) {
             let m = *m;
-            played.push(m.to_uci(position.castles().mode()).to_string());
+            played.push(m.to_uci(position.castles().mode()));
             position.play_unchecked(m);
             next = successors(&position);
         }
@@ -294,7 +312,10 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// How many moves a virtual game has, and how many games there are.
+const MOVES: usize = 80;
+const VIRTUAL: usize = 8;
 /// How often a profiler sees each game.
-const PROFILED: usize = 50;
+const PROFILED: usize = 200;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(400);

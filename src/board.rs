@@ -258,18 +258,34 @@ impl Picture {
 
     /// The squares that cannot show this board.
     pub fn differing(&self, board: &Board) -> Bitboard {
-        let mut same_men = Bitboard::EMPTY;
+        let mut same_side = Bitboard::EMPTY;
         for color in Color::ALL {
-            for role in Role::ALL {
-                same_men |= self.men.by_piece(role.of(color)) & board.by_piece(role.of(color));
-            }
+            same_side |= self.men.by_color(color) & board.by_color(color);
+        }
+        let mut same_role = Bitboard::EMPTY;
+        for role in Role::ALL {
+            same_role |= self.men.by_role(role) & board.by_role(role);
         }
         let vacant = !self.men.occupied() & !board.occupied();
+        let known = self.exact & !(vacant | (same_side & same_role));
+        if self.is_exact() {
+            return known;
+        }
         let other_side = |color| *self.sides.get(color) & !board.by_color(color);
-        (self.exact & !(same_men | vacant))
+        known
             | (self.occupied & !board.occupied())
             | other_side(Color::White)
             | other_side(Color::Black)
+    }
+
+    /// The squares that show a man of this side.
+    pub fn by_color(&self, color: Color) -> Bitboard {
+        self.men.by_color(color) | *self.sides.get(color)
+    }
+
+    /// The squares where a man stands of whom nothing is known, or that were never read.
+    pub fn untold(&self) -> Bitboard {
+        !(self.exact | *self.sides.get(Color::White) | *self.sides.get(Color::Black))
     }
 
     pub fn agrees_with(&self, board: &Board) -> bool {

@@ -26,6 +26,7 @@ enum Inner {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Effects {
     items: [Option<(Square, Option<Piece>)>; 4],
+    squares: Bitboard,
 }
 
 /// A text that is not a position.
@@ -169,7 +170,7 @@ impl Position {
 
     pub fn is_playable(&self, m: Move) -> bool {
         match &self.inner {
-            Inner::Legal(chess) => chess.is_legal(m),
+            Inner::Legal(chess) => is_legal(chess, m),
             Inner::Geometric(_) => self.moves().contains(&m),
         }
     }
@@ -185,20 +186,19 @@ impl Position {
     /// all moves where the Laws know the position.
     pub fn moves_between(&self, from: Square, to: Square) -> Vec<Move> {
         let fits = |m: &&Move| !m.is_castle() && m.from() == Some(from) && m.to() == to;
-        match (&self.inner, self.board().role_at(from)) {
-            (_, None) => Vec::new(),
-            (Inner::Legal(chess), Some(role)) => {
-                let moves = chess.san_candidates(role, to);
-                moves.iter().filter(fits).copied().collect()
-            }
-            (Inner::Geometric(_), Some(_)) => self.moves().iter().filter(fits).copied().collect(),
+        match &self.inner {
+            Inner::Legal(chess) => legal_moves_between(chess, from, to),
+            Inner::Geometric(_) => self.moves().iter().filter(fits).copied().collect(),
         }
     }
 
     /// The captures en passant among [`Position::moves`]; as cheap.
     pub fn en_passant_moves(&self) -> Vec<Move> {
         match &self.inner {
-            Inner::Legal(chess) => chess.en_passant_moves().to_vec(),
+            Inner::Legal(chess) => match chess.maybe_ep_square() {
+                Some(_) => chess.en_passant_moves().to_vec(),
+                None => Vec::new(),
+            },
             Inner::Geometric(_) => {
                 let moves = self.moves();
                 moves
@@ -294,7 +294,7 @@ impl Position {
     /// The position after `m`, which is one of [`Position::moves`] or of [`Position::geometric_moves`].
     pub fn play(&self, m: Move) -> Position {
         match &self.inner {
-            Inner::Legal(chess) if chess.is_legal(m) => {
+            Inner::Legal(chess) if is_legal(chess, m) => {
                 let mut next = chess.clone();
                 next.play_unchecked(m);
                 Position {
@@ -512,6 +512,7 @@ impl Effects {
     fn push(&mut self, square: Square, man: Option<Piece>) {
         if let Some(slot) = self.items.iter_mut().find(|slot| slot.is_none()) {
             *slot = Some((square, man));
+            self.squares.add(square);
         }
     }
 
@@ -521,7 +522,7 @@ impl Effects {
 
     /// The squares as a set.
     pub fn squares(&self) -> Bitboard {
-        self.iter().map(|(square, _)| square).collect()
+        self.squares
     }
 }
 
@@ -608,6 +609,86 @@ fn long_algebraic(m: Move) -> String {
     }
 }
 
+fn is_legal(chess: &Chess, m: Move) -> bool {
+    match (m, m.from()) {
+        (Move::Normal { .. } | Move::EnPassant { .. }, Some(from)) => {
+            legal_moves_between(chess, from, m.to()).contains(&m)
+        }
+        _ => chess.is_legal(m),
+    }
+}
+
+/// The legal moves of the man on `from` to the square `to`, castling aside: one, or one for each exchange of a pawn. No other man is
+/// looked at but those that attack the king.
+fn legal_moves_between(chess: &Chess, from: Square, to: Square) -> Vec<Move> {
+    let (board, us) = (chess.board(), chess.turn());
+    let Some(man) = board.piece_at(from).filter(|man| man.color == us) else {
+        return Vec::new();
+    };
+    if board.by_color(us).contains(to) {
+        return Vec::new();
+    }
+    let capture = board.role_at(to);
+    let en_passant = man.role == Role::Pawn
+        && chess.maybe_ep_square() == Some(to)
+        && attacks::pawn_attacks(us, from).contains(to);
+    let reaches = match man.role {
+        Role::Pawn if capture.is_some() => attacks::pawn_attacks(us, from).contains(to),
+        Role::Pawn => en_passant || pawn_steps(board, from, us).any(|step| step == to),
+        _ => attacks::attacks(from, man, board.occupied()).contains(to),
+    };
+    if !reaches {
+        return Vec::new();
+    }
+    let taken = match en_passant {
+        true => Square::from_coords(to.file(), from.rank()),
+        false => to,
+    };
+    let king = match man.role {
+        Role::King => Some(to),
+        _ => board.king_of(us),
+    };
+    let occupied = board.occupied().without(from).without(taken).with(to);
+    let attacked = |king| board.attacks_to(king, !us, occupied).without(taken).any();
+    if king.is_some_and(attacked) {
+        return Vec::new();
+    }
+    if en_passant {
+        return vec![Move::EnPassant { from, to }];
+    }
+    let exchanges: &[Option<Role>] = match man.role {
+        Role::Pawn if to.rank() == (!us).backrank() => &EXCHANGES,
+        _ => &[None],
+    };
+    let as_move = |promotion: &Option<Role>| Move::Normal {
+        role: man.role,
+        from,
+        to,
+        capture,
+        promotion: *promotion,
+    };
+    exchanges.iter().map(as_move).collect()
+}
+
+/// What a pawn can become (3.7.3.3).
+const EXCHANGES: [Option<Role>; 4] = [
+    Some(Role::Queen),
+    Some(Role::Rook),
+    Some(Role::Bishop),
+    Some(Role::Knight),
+];
+
+/// Where a pawn can go without taking anything.
+fn pawn_steps(board: &Board, from: Square, us: Color) -> impl Iterator<Item = Square> {
+    let step = us.fold_wb(8, -8);
+    let vacant = |square: &Square| !board.occupied().contains(*square);
+    let is_home = from.rank() == us.fold_wb(Rank::Second, Rank::Seventh);
+    let one = from.offset(step).filter(vacant);
+    let two = one.filter(|_| is_home);
+    let two = two.and_then(|one| one.offset(step)).filter(vacant);
+    one.into_iter().chain(two)
+}
+
 /// How each man can move by Article 3, without asking for the king's safety. A king may be taken.
 fn geometric_moves(setup: &Setup, mode: CastlingMode) -> MoveList {
     let mut moves = MoveList::new();
@@ -652,43 +733,21 @@ fn geometric_moves(setup: &Setup, mode: CastlingMode) -> MoveList {
 fn pawn_moves(setup: &Setup, from: Square, moves: &mut MoveList) {
     let us = setup.turn;
     let board = &setup.board;
-    let step = us.fold_wb(8, -8);
-    let last = us.fold_wb(Rank::Eighth, Rank::First);
-    let second = us.fold_wb(Rank::Second, Rank::Seventh);
-    let mut targets: Vec<Square> = Vec::new();
-    if let Some(to) = from.offset(step).filter(|to| board.piece_at(*to).is_none()) {
-        targets.push(to);
-        if from.rank() == second
-            && let Some(to) = to.offset(step).filter(|to| board.piece_at(*to).is_none())
-        {
-            targets.push(to);
-        }
-    }
-    targets.extend(attacks::pawn_attacks(us, from) & board.by_color(!us));
-    for to in targets {
-        let capture = board.role_at(to);
-        if to.rank() == last {
-            for role in [Role::Queen, Role::Rook, Role::Bishop, Role::Knight] {
-                push(
-                    moves,
-                    Move::Normal {
-                        role: Role::Pawn,
-                        from,
-                        to,
-                        capture,
-                        promotion: Some(role),
-                    },
-                );
-            }
-        } else {
+    let captures = attacks::pawn_attacks(us, from) & board.by_color(!us);
+    for to in pawn_steps(board, from, us).chain(captures) {
+        let exchanges: &[Option<Role>] = match to.rank() == (!us).backrank() {
+            true => &EXCHANGES,
+            false => &[None],
+        };
+        for promotion in exchanges {
             push(
                 moves,
                 Move::Normal {
                     role: Role::Pawn,
                     from,
                     to,
-                    capture,
-                    promotion: None,
+                    capture: board.role_at(to),
+                    promotion: *promotion,
                 },
             );
         }
@@ -705,5 +764,71 @@ fn pawn_moves(setup: &Setup, from: Square, moves: &mut MoveList) {
 fn push(moves: &mut MoveList, m: Move) {
     if !moves.is_full() {
         moves.push(m);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is asked of one man alone is answered as by all moves, in their order.
+    #[test]
+    fn moves_of_one_man_are_those_among_all() {
+        let table = [
+            (
+                "initial",
+                "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+            ),
+            (
+                "castling, pins and checks",
+                "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+            ),
+            (
+                "en passant that would leave the king in check",
+                "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+            ),
+            (
+                "exchanges, also by capture",
+                "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1",
+            ),
+            (
+                "the king can be taken",
+                "4k3/4R3/8/3pP3/8/8/8/4K3 w - d6 0 2",
+            ),
+        ];
+        for (name, fen) in table {
+            for seed in 0..6 {
+                let mut rng = fastrand::Rng::with_seed(seed);
+                let mut position = Position::from_fen(fen, false).expect("test fen");
+                for _ in 0..40 {
+                    assert_moves_between(&position, name);
+                    let moves = position.moves();
+                    let Some(m) = moves.get(rng.usize(..moves.len().max(1))) else {
+                        break;
+                    };
+                    position = position.play(*m);
+                }
+            }
+        }
+    }
+
+    fn assert_moves_between(position: &Position, name: &str) {
+        let all = position.moves();
+        for from in Square::ALL {
+            for to in Square::ALL {
+                let among: Vec<Move> = all
+                    .iter()
+                    .filter(|m| !m.is_castle() && m.from() == Some(from) && m.to() == to)
+                    .copied()
+                    .collect();
+                let alone = position.moves_between(from, to);
+                assert_eq!(alone, among, "{name}: {} {from}{to}", position.fen());
+            }
+        }
+        assert!(
+            all.iter().all(|m| position.is_playable(*m)),
+            "{name}: {}",
+            position.fen()
+        );
     }
 }

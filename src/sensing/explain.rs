@@ -20,10 +20,9 @@ pub fn moves_to(
     if open.is_empty() || open.count() > 4 || (open & own).is_empty() {
         return Vec::new();
     }
-    let mut moves = if picture.is_exact() && !position.castling_mode().is_chess960() {
-        moves_changing(position, open)
-    } else {
-        position.moves().to_vec()
+    let mut moves = match picture.is_exact() {
+        true => moves_changing(position, open),
+        false => position.moves().to_vec(),
     };
     moves.retain(|m| leads_to(position, *m, picture, open, mask));
     moves
@@ -32,7 +31,7 @@ pub fn moves_to(
 /// The moves that can have changed just these squares. A board that knows its men shows every square that a move changes, so that
 /// their number tells the kind of move; only in Chess960 can castling change fewer than four.
 fn moves_changing(position: &Position, squares: Bitboard) -> Vec<Move> {
-    match (squares.count(), squares.first(), squares.last()) {
+    let mut moves = match (squares.count(), squares.first(), squares.last()) {
         (2, Some(one), Some(other)) => {
             let own = position.board().by_color(position.turn());
             match own.contains(one) {
@@ -43,7 +42,11 @@ fn moves_changing(position: &Position, squares: Bitboard) -> Vec<Move> {
         (3, ..) => position.en_passant_moves(),
         (4, ..) => position.castling_moves(),
         _ => Vec::new(),
+    };
+    if position.castling_mode().is_chess960() && (2..=3).contains(&squares.count()) {
+        moves.extend(position.castling_moves());
     }
+    moves
 }
 
 /// Whether `m` explains all of `open`, and nothing against it.
@@ -386,19 +389,9 @@ pub fn has_too_many(position: &Position, picture: &Picture) -> bool {
 
 /// How many men of this side the board shows. What cannot be told apart, was not read or is set aside counts as it should be.
 fn shown_of(color: Color, position: &Position, picture: &Picture, mask: Bitboard) -> usize {
-    Square::ALL
-        .into_iter()
-        .filter(
-            |square| match picture.at(*square).filter(|_| !mask.contains(*square)) {
-                Some(Contents::Piece(piece)) => piece.color == color,
-                Some(Contents::Side(side)) => side == color,
-                Some(Contents::Occupied) | None => {
-                    position.board().color_at(*square) == Some(color)
-                }
-                _ => false,
-            },
-        )
-        .count()
+    let as_it_should_be = picture.untold() | mask;
+    let shown = picture.by_color(color) & !as_it_should_be;
+    (shown | (position.board().by_color(color) & as_it_should_be)).count()
 }
 
 /// Whether every difference is a man that has gone.

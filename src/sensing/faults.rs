@@ -19,11 +19,22 @@ impl Sensing {
     /// Men that are in no hand: each side has moved since its own went. Who has the move may have lifted his man while the other was
     /// still moving.
     pub(super) fn gone(&self, view: &View<'_>) -> Bitboard {
+        let tip = view.tip();
+        let lifted = tip.board().occupied() & self.picture.vacant();
+        if lifted.is_empty() {
+            return lifted;
+        }
         let n = view.len();
-        let turn = view.tip().turn();
-        let early = view.seen_at(n).saturating_sub(trail::EARLY_MS);
+        let seen = view.seen_at(n);
+        let early = seen.saturating_sub(trail::EARLY_MS);
         let own = view.seen_at(n.saturating_sub(1)).max(early);
-        self.gone_until(view, view.seen_at(n), !turn) | self.gone_until(view, own, turn)
+        let is_own = tip.board().by_color(tip.turn());
+        let mut gone = Bitboard::EMPTY;
+        for square in lifted {
+            let until = if is_own.contains(square) { own } else { seen };
+            gone.set(square, self.trail.at(square) < until);
+        }
+        gone
     }
 
     /// The squares of all standing faults.
@@ -68,9 +79,16 @@ impl Sensing {
 
     /// Whether the placement is something that no legal play, no hand and no fault told already explains.
     pub(super) fn is_unexplained(&self, cx: &Context<'_>) -> bool {
-        let view = self.view(cx);
+        self.unexplained(&self.view(cx)).any()
+    }
+
+    /// Its squares.
+    pub(super) fn unexplained(&self, view: &View<'_>) -> Bitboard {
         let differing = self.picture.differing(view.tip().board());
-        !self.shadow_shown() && (differing & !self.mask_of(&view, differing)).any()
+        match differing.any() && self.shadow_shown() {
+            true => Bitboard::EMPTY,
+            false => differing & !self.mask_of(view, differing),
+        }
     }
 
     /// Whether all that differs is the man that was captured last, passing over another square on its way off the board, and perhaps
@@ -177,6 +195,9 @@ impl Sensing {
         }
         let view = self.view(cx);
         let tip = view.tip();
+        if self.picture.agrees_with(tip.board()) {
+            return None;
+        }
         let forgotten = self.forgotten(&view);
         if forgotten.any() && forgotten.count() <= CLEARED {
             return Some((None, self.classify(tip, forgotten)));

@@ -249,7 +249,10 @@ impl Sensing {
         // look, where the board does not show the first.
         let fresh = tentative.keep + tentative.moves.len() == tentative.stem
             && (tentative.stem > tentative.keep || (moves.len() > 1 && self.is_poor()));
-        tentative.moves.append(&mut moves);
+        match tentative.moves.is_empty() {
+            true => tentative.moves = moves,
+            false => tentative.moves.append(&mut moves),
+        }
         if let Some((keep, moves, lines)) = self.in_any_order(&tentative, now, cx) {
             let told_before = keep.saturating_sub(tentative.keep);
             tentative.moves.truncate(told_before);
@@ -259,36 +262,28 @@ impl Sensing {
             self.tell_change(keep, moves, keep, CorrectionReason::Reread, lines, cx);
             return;
         }
-        self.retraced = cx.has_clock && {
-            let view = View {
-                line: cx.line,
-                keep: tentative.keep,
-                moves: &tentative.moves,
-            };
-            Self::retraces(&view).is_some()
-        };
-        let before = match tentative.moves.len() {
-            0 | 1 => cx.line.position(tentative.keep).clone(),
-            n => tentative.moves[n - 2].after.clone(),
-        };
-        let Some(last) = tentative.moves.pop() else {
+        self.retraced = cx.has_clock
+            && Self::retraces(&View::new(cx.line, tentative.keep, &tentative.moves)).is_some();
+        let Some(last) = tentative.moves.last() else {
             return;
         };
-        if !tentative.moves.is_empty() && !fresh {
-            let answered = std::mem::take(&mut tentative.moves);
-            let count = answered.len();
+        let before = match tentative.moves.as_slice() {
+            [.., before, _] => &before.after,
+            _ => cx.line.position(tentative.keep),
+        };
+        let hold = self.hold(before, last.mv, cx);
+        let count = tentative.moves.len() - 1;
+        if count > 0 && !fresh {
+            let answered = tentative.moves.drain(..count).collect();
             self.tell_moves(tentative.keep, answered, tentative.stem, tentative.why, cx);
             tentative.keep += count;
             tentative.stem = tentative.keep;
         }
-        tentative.hold = self
-            .hold(&before, last.mv, cx)
-            .max(if tentative.keep < cx.line.len() {
-                waited.min(self.rest(tentative.keep, cx))
-            } else {
-                0
-            });
-        tentative.moves.push(last);
+        tentative.hold = hold.max(if tentative.keep < cx.line.len() {
+            waited.min(self.rest(tentative.keep, cx))
+        } else {
+            0
+        });
         tentative.supposed = false;
         tentative.since = now;
         tentative.shown = true;
@@ -514,17 +509,10 @@ impl Sensing {
             0 | 1 => cx.line.position(tentative.keep),
             n => &tentative.moves[n - 2].after,
         };
-        let from = last.mv.from();
-        let victims: Bitboard = before
-            .moves()
-            .into_iter()
-            .filter(|m| m.from() == from && m.is_capture())
-            .map(capture_square)
-            .collect();
         let side = last.after.turn();
-        let ends = (lifted & theirs & !victims)
-            .into_iter()
-            .any(|square| self.agree_on(square, Some(side)));
+        let ends = (lifted & theirs).into_iter().any(|square| {
+            !is_victim_of(before, last.mv, square) && self.agree_on(square, Some(side))
+        });
         if ends {
             self.flush(cx);
         }
@@ -607,16 +595,27 @@ pub(super) fn is_continued(earlier: Move, later: Move) -> bool {
     }
 }
 
+/// Whether the man that made this move could have taken the one on this square instead.
+fn is_victim_of(before: &Position, m: Move, square: Square) -> bool {
+    let takes = |other: &Move| other.from() == m.from() && capture_square(*other) == square;
+    m.from()
+        .is_some_and(|from| !before.moves_between(from, square).is_empty())
+        || before.en_passant_moves().iter().any(takes)
+}
+
 /// Whether the rook that went from `from` to `to` may be about to castle.
 pub(super) fn castles_by(before: &Position, from: Square, to: Square) -> bool {
     let us = before.turn();
     before.may_castle_with(from)
-        && before.moves().into_iter().any(|other| match other {
-            Move::Castle { king, rook } => {
-                rook == from && CastlingSide::from_king_side(king < rook).rook_to(us) == to
-            }
-            _ => false,
-        })
+        && before
+            .castling_moves()
+            .into_iter()
+            .any(|other| match other {
+                Move::Castle { king, rook } => {
+                    rook == from && CastlingSide::from_king_side(king < rook).rook_to(us) == to
+                }
+                _ => false,
+            })
 }
 
 /// Whether the man that went from `from` to `to` can go on the same way: one square more, or the king to where he castles.
@@ -626,13 +625,16 @@ pub(super) fn goes_on(before: &Position, role: Role, from: Square, to: Square) -
         Role::King => {
             let us = before.turn();
             before.may_castle_with(from)
-                && before.moves().into_iter().any(|other| match other {
-                    Move::Castle { king, rook } => {
-                        let side = CastlingSide::from_king_side(king < rook);
-                        king == from && attacks::between(king, side.king_to(us)).contains(to)
-                    }
-                    _ => false,
-                })
+                && before
+                    .castling_moves()
+                    .into_iter()
+                    .any(|other| match other {
+                        Move::Castle { king, rook } => {
+                            let side = CastlingSide::from_king_side(king < rook);
+                            king == from && attacks::between(king, side.king_to(us)).contains(to)
+                        }
+                        _ => false,
+                    })
         }
         // What may go further may also go one square further: it can be stopped by nothing but a man there.
         Role::Pawn | Role::Bishop | Role::Rook | Role::Queen => {

@@ -271,6 +271,8 @@ pub struct Sensing {
     dump_seen: bool,
     grace_passed: bool,
     tentative: Option<Tentative>,
+    /// The record was read for promotions that nobody saw, and has none; what would bring one in is told from here.
+    promotions_seen: bool,
     /// What was told of the record in this call and not taken yet: so many of its plies, and what follows them.
     ahead: Option<(usize, Vec<Seen>)>,
     rivals: Rivals,
@@ -345,6 +347,7 @@ impl Sensing {
             dump_seen: false,
             grace_passed: false,
             tentative: None,
+            promotions_seen: false,
             ahead: None,
             rivals: Rivals::default(),
             faults: Vec::new(),
@@ -571,6 +574,7 @@ impl Sensing {
     /// What was seen of a record that is another one now, and was not told, counts no more.
     fn forget_play(&mut self, why: FaultEnd) {
         self.tentative = None;
+        self.promotions_seen = false;
         self.ahead = None;
         self.rivals.clear();
         self.presses.clear();

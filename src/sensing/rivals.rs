@@ -109,16 +109,8 @@ impl Sensing {
     /// The record with what was told of it in this call, and was not taken yet.
     pub(super) fn record<'a>(&'a self, cx: &Context<'a>) -> View<'a> {
         match &self.ahead {
-            Some((keep, moves)) => View {
-                line: cx.line,
-                keep: *keep,
-                moves,
-            },
-            None => View {
-                line: cx.line,
-                keep: cx.line.len(),
-                moves: &[],
-            },
+            Some((keep, moves)) => View::new(cx.line, *keep, moves),
+            None => View::new(cx.line, cx.line.len(), &[]),
         }
     }
 
@@ -145,6 +137,9 @@ impl Sensing {
             _ => self.ahead = Some((keep, moves.clone())),
         }
         let readings = self.rivals.readings(&self.record(cx), had);
+        if readings.is_some() || moves.iter().any(|seen| seen.doubt.is_some()) {
+            self.promotions_seen = false;
+        }
         self.observations.push_back(Observation::Moved(Change {
             keep,
             moves,
@@ -159,6 +154,7 @@ impl Sensing {
         let Change {
             keep, moves, why, ..
         } = change;
+        self.promotions_seen = false;
         // What was seen and not told stands on the record as it was.
         if !moves.is_empty() {
             self.tentative = None;

@@ -18,17 +18,16 @@ impl Sensing {
         if self.is_poor() {
             return None;
         }
-        let view = View {
-            line: cx.line,
-            keep: tentative.keep,
-            moves: &tentative.moves,
-        };
+        let view = View::new(cx.line, tentative.keep, &tentative.moves);
         let n = view.len();
         // Of two plies the side that had the move made the first.
         let of_one_scan = (n.saturating_sub(MISSED)..n)
             .rev()
             .take_while(|index| self.is_of_this_scan(&view, *index, now))
             .count();
+        if of_one_scan < 3 {
+            return None;
+        }
         let mask = self.mask(&view);
         (3..=of_one_scan).rev().find_map(|plies| {
             let keep = n - plies;

@@ -17,14 +17,13 @@ impl Sensing {
         {
             return;
         }
-        if self.heal(now, cx) || self.is_back_from_faults(cx) || !self.is_unexplained(cx) {
+        if self.heal(now, cx) || self.is_back_from_faults(cx) {
             return;
         }
         let view = self.view(cx);
         let tip = view.tip();
-        let differing = self.picture.differing(tip.board());
-        let differing = differing & !self.mask_of(&view, differing);
-        if explain::only_hands(tip, &self.picture, differing) {
+        let differing = self.unexplained(&view);
+        if differing.is_empty() || explain::only_hands(tip, &self.picture, differing) {
             return;
         }
         let older = self.older(&view, now, cx);
@@ -162,8 +161,13 @@ impl Sensing {
 
     /// A pawn that was answered on the last rank has been exchanged since: the doubt is settled by what stands there.
     pub(super) fn settle_promotion(&mut self, cx: &Context<'_>) -> bool {
+        if self.promotions_seen {
+            return false;
+        }
         let doubtful = |ply: &Ply| ply.doubt == Some(Doubt::PromotionUnseen);
         let Some(index) = cx.line.plies.iter().rposition(doubtful) else {
+            // What was told of the record and not taken yet may bring one.
+            self.promotions_seen = self.ahead.is_none();
             return false;
         };
         let ply = &cx.line.plies[index];

@@ -7,9 +7,25 @@ pub(super) struct View<'a> {
     pub(super) line: &'a Line,
     pub(super) keep: usize,
     pub(super) moves: &'a [Seen],
+    /// Where it leads; asked for more often than all else.
+    tip: &'a Position,
 }
 
 impl<'a> View<'a> {
+    /// So many plies of the line, and these after them.
+    pub(super) fn new(line: &'a Line, keep: usize, moves: &'a [Seen]) -> View<'a> {
+        let tip = match moves.last() {
+            Some(seen) => &seen.after,
+            None => line.position(keep),
+        };
+        View {
+            line,
+            keep,
+            moves,
+            tip,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.keep + self.moves.len()
     }
@@ -25,7 +41,7 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn tip(&self) -> &'a Position {
-        self.position(self.len())
+        self.tip
     }
 
     /// The move that led to the tip.
@@ -66,16 +82,8 @@ impl Sensing {
     /// The record as it would read if all that was seen were told.
     pub(super) fn view<'a>(&'a self, cx: &Context<'a>) -> View<'a> {
         match &self.tentative {
-            Some(tentative) => View {
-                line: cx.line,
-                keep: tentative.keep,
-                moves: &tentative.moves,
-            },
-            None => View {
-                line: cx.line,
-                keep: cx.line.len(),
-                moves: &[],
-            },
+            Some(tentative) => View::new(cx.line, tentative.keep, &tentative.moves),
+            None => View::new(cx.line, cx.line.len(), &[]),
         }
     }
 }

@@ -48,6 +48,30 @@ fn random_game_from(start: Chess, seed: u64, plies: usize) -> SimGame {
     SimGame::new(start.clone(), start.castles().mode().is_chess960(), moves)
 }
 
+/// Random moves of which few capture, so that the Laws let the game go on: nothing but the number of plies ends it.
+pub fn long_game(seed: u64, plies: usize) -> SimGame {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut position = Chess::default();
+    let mut moves: Vec<Move> = Vec::with_capacity(plies);
+    while moves.len() < plies {
+        let mut legal: Vec<Move> = position.legal_moves().to_vec();
+        rng.shuffle(&mut legal);
+        // The 75 moves of 9.6.2 begin anew with a pawn.
+        let is_wanted = |m: &&Move| m.is_zeroing() == (position.halfmoves() >= FEW);
+        let quiet = |m: &&Move| !m.is_capture();
+        let chosen = (legal.iter().filter(is_wanted).find(quiet))
+            .or_else(|| legal.iter().find(quiet))
+            .or(legal.first());
+        let Some(m) = chosen else { break };
+        moves.push(*m);
+        position.play_unchecked(*m);
+    }
+    SimGame::new(Chess::default(), false, moves)
+}
+
+/// So many plies without a pawn move or capture are nothing yet.
+const FEW: u32 = 40;
+
 /// A folder of the corpus beside the project, or where `JADOUBE_CORPUS` says; it need not be there.
 pub fn corpus(folder: &str) -> PathBuf {
     std::env::var_os("JADOUBE_CORPUS")
