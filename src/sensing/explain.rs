@@ -247,6 +247,17 @@ fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usiz
 /// Whether the board may show this on the way of some legal move: each square that the move changes shows what stood there, what
 /// will stand there, or nothing, or a pawn that waits on the last rank for its exchange.
 pub fn is_in_progress(position: &Position, picture: &Picture, open: Bitboard) -> bool {
+    is_begun(position, open, |m| may_pass(position, m, picture, open))
+}
+
+/// The same where the board has stood still for so long that nothing is passing over other squares.
+pub fn is_in_progress_at_rest(position: &Position, picture: &Picture, open: Bitboard) -> bool {
+    is_begun(position, open, |m| {
+        open.is_subset(position.effects(m).squares()) && may_pass(position, m, picture, open)
+    })
+}
+
+fn is_begun(position: &Position, open: Bitboard, may_be_on_its_way: impl Fn(Move) -> bool) -> bool {
     let own = position.board().by_color(position.turn());
     if open.count() > 4 || open.is_empty() {
         return false;
@@ -257,7 +268,7 @@ pub fn is_in_progress(position: &Position, picture: &Picture, open: Bitboard) ->
         .moves()
         .into_iter()
         .filter(begun)
-        .any(|m| may_pass(position, m, picture, open))
+        .any(may_be_on_its_way)
 }
 
 /// Whether the board may show this on the way of `m`, be it with the man standing on a square that it passes, or just after it with

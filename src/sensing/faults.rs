@@ -44,6 +44,21 @@ impl Sensing {
         })
     }
 
+    /// Squares set aside that have changed since that was told. What follows an irregular move is not read from there.
+    pub(super) fn changed_since_told(&self) -> Bitboard {
+        let changed = |fault: &Fault| {
+            let squares = match fault.side {
+                None => fault.squares,
+                Some(_) => Bitboard::EMPTY,
+            };
+            let since = fault.since;
+            squares
+                .into_iter()
+                .filter(move |square| self.trail.at(*square) > since)
+        };
+        self.faults.iter().flat_map(changed).collect()
+    }
+
     /// Men of this side that were off the board before this time.
     fn gone_until(&self, view: &View<'_>, until: Millis, color: Color) -> Bitboard {
         let gone = view.tip().board().by_color(color) & self.picture.vacant();
@@ -110,19 +125,63 @@ impl Sensing {
         if self.grace_passed && self.dump_seen && explain::has_too_many(tip, &self.picture) {
             return false;
         }
-        if explain::only_hands(tip, &self.picture, open)
-            || explain::is_in_progress(tip, &self.picture, open)
-        {
+        let is_in_hands = |position: &Position, open: Bitboard| {
+            let is_on_its_way = match self.grace_passed {
+                true => explain::is_in_progress_at_rest,
+                false => explain::is_in_progress,
+            };
+            explain::only_hands(position, &self.picture, open)
+                || is_on_its_way(position, &self.picture, open)
+        };
+        if is_in_hands(tip, open) {
             return true;
         }
         let n = view.len();
-        if n == 0 || self.is_completed(n, cx) {
+        if n == 0 {
             return false;
         }
         let before = view.position(n - 1);
         let open = self.picture.differing(before.board());
-        explain::only_hands(before, &self.picture, open)
-            || explain::is_in_progress(before, &self.picture, open)
+        if self.is_completed(n, cx) {
+            // Who takes a capture back puts his own man down first; where men are not known apart, a victim that waits long for its
+            // captor looks the same.
+            return self.is_poor()
+                && view.last().is_some_and(|last| last.is_capture())
+                && explain::only_hands(before, &self.picture, open);
+        }
+        is_in_hands(before, open)
+    }
+
+    /// Men that went off the board in the middle of the last move, which could have taken them and did not: they may be what was
+    /// taken, and their captor stands beside their square.
+    fn lost_beside(&self, view: &View<'_>) -> Bitboard {
+        let n = view.len();
+        let Some(last) = view.last().filter(|m| !m.is_capture()) else {
+            return Bitboard::EMPTY;
+        };
+        let before = view.position(n - 1);
+        let (since, until) = (view.seen_at(n - 1), self.trail.at(last.to()));
+        let victims: Bitboard = before
+            .moves()
+            .into_iter()
+            .filter(|m| m.from() == last.from() && m.is_capture())
+            .map(super::look::capture_square)
+            .collect();
+        (victims & self.picture.vacant())
+            .into_iter()
+            .filter(|square| (since + 1..=until).contains(&self.trail.at(*square)))
+            .collect()
+    }
+
+    /// Whether all that is wrong is a man of the side that has the move, who may have been in the hand since its last one.
+    fn may_be_in_hand(&self, squares: Bitboard, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let turn = view.tip().turn();
+        let own = squares & view.tip().board().by_color(turn);
+        let until = view.seen_at(view.len().saturating_sub(1));
+        own == squares
+            && squares.count() == 1
+            && (squares & self.gone_until(&view, until, turn)).is_empty()
     }
 
     /// What stands on the board that nothing explains, as a fault.
@@ -142,6 +201,13 @@ impl Sensing {
         let forgotten = self.forgotten(&view);
         if forgotten.any() && forgotten.count() <= CLEARED {
             return Some((None, self.classify(tip, forgotten)));
+        }
+        if self.grace_passed {
+            let beside = self.lost_beside(&view) & !self.faulty();
+            if beside.any() {
+                let fault = Fault::new(FaultKind::Displaced, beside, self.last_change);
+                return Some((None, fault));
+            }
         }
         if !self.is_unexplained(cx) {
             return None;
@@ -472,6 +538,9 @@ impl Sensing {
                     .squares
                     .into_iter()
                     .all(|square| self.picture.is_empty(square));
+                if missing && self.may_be_in_hand(fault.squares, cx) {
+                    return None;
+                }
                 Some(
                     fault.since
                         + if missing {

@@ -15,6 +15,7 @@ impl Sensing {
         }
         let resumed = std::mem::take(&mut self.resumed);
         let lost = self.lost.take();
+        self.doubt_takeback(cx);
         if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
         } else if let Some(tentative) = self.tentative.take() {
@@ -32,6 +33,20 @@ impl Sensing {
         }
         self.close_restored(cx);
         self.tell_sync();
+    }
+
+    /// A takeback that has not come to rest is none if the record goes on to what the board shows now.
+    fn doubt_takeback(&mut self, cx: &Context<'_>) {
+        let retracts = |tentative: &mut Tentative| {
+            tentative.keep < cx.line.len() && tentative.why == CorrectionReason::TakenBack
+        };
+        if let Some(tentative) = self.tentative.take_if(retracts) {
+            let tip = cx.line.tip();
+            let differing = self.picture.differing(tip.board());
+            if explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).is_empty() {
+                self.tentative = Some(tentative);
+            }
+        }
     }
 
     /// Whether the board may show a move on its way, as the record has it.
@@ -76,8 +91,11 @@ impl Sensing {
         if self.follow_shadow(now) {
             return true;
         }
-        let masks = if mask.is_empty() { 1 } else { 2 };
-        for mask in [none, mask].into_iter().take(masks) {
+        // A square that has changed since it was set aside may have been part of a move.
+        let still = mask & !self.changed_since_told();
+        let mut masks = vec![none, still, mask];
+        masks.dedup();
+        for mask in masks {
             let view = self.view(cx);
             let tip = view.tip();
             if (differing & !mask).is_empty() {
@@ -181,11 +199,25 @@ impl Sensing {
             let goes_on = |line: &[Move]| is_continued(last, line[0]);
             let before = view.position(view.len() - 1);
             let fewer = explain::lines_to(before, &self.picture, mask, 2, goes_on);
-            if !fewer.found.is_empty() || self.replied_long_before(view, line[0], last) {
+            if !fewer.found.is_empty()
+                || self.replied_long_before(view, line[0], last)
+                || self.has_taken_on_the_way(before, last, line[0])
+            {
                 return None;
             }
         }
         Some(self.seen(tip, &line, now))
+    }
+
+    /// Whether the man that moved last may rather have gone on and taken one who now passes over another square: there he was not
+    /// seen before his captor had arrived.
+    fn has_taken_on_the_way(&self, before: &Position, last: Move, reply: Move) -> bool {
+        let open = self.picture.differing(before.board());
+        explain::made_with_victim_about(before, &self.picture, open).is_some_and(|taken| {
+            is_continued(last, taken)
+                && reply.from() == Some(taken.to())
+                && self.trail.look(taken.to()) < self.trail.look(reply.to())
+        })
     }
 
     /// Whether the man of this reply was gone long before the move that it answers, which may rather have gone on without it.

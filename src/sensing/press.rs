@@ -3,6 +3,9 @@
 use super::faults::unfinished_fault;
 use super::*;
 
+/// What a clock tells comes at most so long after it happened.
+const CLOCK_LAG_MS: Millis = 1_000;
+
 impl Sensing {
     pub(super) fn press_due(&self, press: &Press) -> Millis {
         if press.overtaken {
@@ -83,6 +86,24 @@ impl Sensing {
             .into_iter()
             .flatten()
             .any(|square| self.picture.is_empty(square))
+    }
+
+    /// Whether a press of who made this ply, which was answered, is for what he has done since: long after the reply was seen, it was
+    /// pressed, so that his clock has run again, or he has put a man down.
+    fn is_for_next(&self, press: Press, his: usize, view: &View<'_>) -> bool {
+        let n = view.len();
+        if his == n || press.at <= view.seen_at(n) + CLOCK_LAG_MS {
+            return false;
+        }
+        let tip = view.tip();
+        let open = self.picture.differing(tip.board()) & !self.mask(view);
+        let has_put_down = || {
+            (open & !self.picture.vacant())
+                .into_iter()
+                .any(|square| self.concerns(square, press.side, tip))
+        };
+        let reply = view.line.plies.get(n - 1).filter(|_| n <= view.keep);
+        reply.is_some_and(|reply| reply.pressed) || has_put_down()
     }
 
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
@@ -178,7 +199,11 @@ impl Sensing {
             .plies
             .get(his.wrapping_sub(1))
             .is_some_and(|ply| !ply.pressed);
-        let completed = his > 0 && his <= view.keep && not_pressed && !press.spent;
+        let completed = his > 0
+            && his <= view.keep
+            && not_pressed
+            && !press.spent
+            && !self.is_for_next(press, his, &view);
         if completed {
             self.observations.push_back(Observation::Completed {
                 side,

@@ -3,7 +3,7 @@
 
 use super::explain::Lines;
 use super::faults::unfinished_fault;
-use super::look::{capture_square, deepest_takeback, is_continued, sole};
+use super::look::{capture_square, castles_by, deepest_takeback, is_continued, sole};
 use super::*;
 
 impl Sensing {
@@ -405,7 +405,10 @@ impl Sensing {
                         // Once he has pressed, a king beside whom a rook is missing has made his step.
                         let castles = match m.role() {
                             Role::King => may_still_take && (own & board.rooks()).any(),
-                            Role::Rook => (own & board.kings()).any(),
+                            Role::Rook => {
+                                (own & board.kings()).any()
+                                    && from.is_some_and(|from| castles_by(tip, from, m.to()))
+                            }
                             _ => false,
                         };
                         let takes = |other: &Move| {
@@ -490,18 +493,31 @@ impl Sensing {
         now: Millis,
         cx: &Context<'_>,
     ) -> Option<(usize, Vec<Seen>)> {
+        let n = view.len();
+        let is_one_deed = self.picture.differing(view.tip().board()).count() <= 2;
         for keep in self.takebacks(view, cx).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
             if differing.is_empty() {
                 return Some((keep, Vec::new()));
             }
+            // Men that wander about leave positions that differ by one man from many earlier ones. Who goes further back than his own
+            // last move and plays on moves more of them.
+            if is_one_deed && keep + 2 < n {
+                continue;
+            }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
             if let Some(m) = sole(&found) {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
-        // What was told already may have been part of a longer way back; only where none explains it does it stay aside.
+        // What was told already may have been part of a longer way back; only where none explains it does it stay aside. While an
+        // irregular move stands that was pressed over, a man that goes back answers it.
+        let stands =
+            |fault: &Fault| fault.level == Level::Confirmed && fault.kind == FaultKind::IllegalMove;
+        if self.faults.iter().any(stands) {
+            return None;
+        }
         let set_aside = self.faulty();
         let beside = |keep: &usize| {
             let position = view.position(*keep);
