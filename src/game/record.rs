@@ -209,6 +209,9 @@ impl Game {
         }
         let plies = moves.len();
         let gap = plies.saturating_sub(removed);
+        // What was pressed had been seen, however it is read now.
+        let pressed = replaced.iter().filter(|ply| ply.pressed).count();
+        let unseen = plies.saturating_sub(pressed);
         let told = self.line.len() + 1;
         for (index, seen) in moves.into_iter().enumerate() {
             let mut ply = Ply::new(seen.mv, seen.after, seen.at);
@@ -257,7 +260,10 @@ impl Game {
         match ambiguous {
             0 if settled => Some(Orders::default()),
             0 => None,
-            orders => Some(Orders { plies, orders }),
+            orders => Some(Orders {
+                plies: unseen,
+                orders,
+            }),
         }
     }
 
