@@ -126,7 +126,8 @@ impl Sensing {
             && (supposed || self.is_unseen_at_press(now, side, press.at, cx));
         if unseen {
             // A slow scan may still show him elsewhere.
-            let passes = self.is_passing(cx) && now < press.at + self.timing.dump;
+            let passes =
+                self.is_passing(cx) && !press.dump_seen && now < press.at + self.timing.dump;
             if passes && press.waits && !press.overtaken {
                 self.presses.push_front(Press {
                     dump_asked: true,
