@@ -46,6 +46,8 @@ pub struct Timing {
     pub hold: Millis,
     /// A man that left his square, on a board that does not show whom he took, may be in the hand for so long.
     pub hand: Millis,
+    /// And for so long nobody holds one: he has captured.
+    pub gone: Millis,
     /// Settle and hold while the mover is short of time.
     pub settle_short: Millis,
     pub hold_short: Millis,
@@ -81,6 +83,7 @@ impl Default for Timing {
             settle: 250,
             hold: 350,
             hand: 2_000,
+            gone: 20_000,
             settle_short: 100,
             hold_short: 200,
             hold_rook: 3_000,
@@ -270,6 +273,8 @@ pub struct Sensing {
     /// A dump has agreed with what is seen, since that last changed.
     dump_seen: bool,
     grace_passed: bool,
+    /// Whoever is gone from a board that knows no men was told to have captured, if he can have.
+    gone_told: bool,
     tentative: Option<Tentative>,
     /// The record was read for promotions that nobody saw, and has none; what would bring one in is told from here.
     promotions_seen: bool,
@@ -346,6 +351,7 @@ impl Sensing {
             dump_asked: false,
             dump_seen: false,
             grace_passed: false,
+            gone_told: true,
             tentative: None,
             promotions_seen: false,
             ahead: None,
@@ -404,6 +410,7 @@ impl Sensing {
         self.dump_asked = false;
         self.dump_seen = false;
         self.grace_passed = false;
+        self.gone_told = false;
         self.retraced = false;
         if self.is_poor() || changed.into_iter().any(|square| CENTRE.contains(&square)) {
             self.watch_kings(now, Some(cx.line));
@@ -668,6 +675,10 @@ impl Sensing {
                 self.observations.push_back(Observation::AskDump);
             }
             "dump"
+        } else if self.waits_for_gone(cx) && now >= self.last_change + self.timing.gone {
+            self.gone_told = true;
+            self.tell_long_gone(now, cx);
+            "gone"
         } else if !self.grace_passed && now >= self.last_change + self.timing.grace {
             self.grace_passed = true;
             // What is noted is set aside, and the rest looked at again.
@@ -731,6 +742,9 @@ impl Sensing {
         if !self.grace_passed {
             add(self.last_change + self.timing.grace);
         }
+        if self.waits_for_gone(cx) {
+            add(self.last_change + self.timing.gone);
+        }
         for fault in &self.faults {
             if let Some(at) = self.escalation_at(fault, cx) {
                 add(at);
@@ -750,6 +764,7 @@ impl Sensing {
         self.searched = true;
         self.dump_asked = true;
         self.grace_passed = true;
+        self.gone_told = true;
         for fault in &mut self.faults {
             fault.level = fault.level.max(Level::Told);
         }

@@ -295,6 +295,31 @@ impl Sensing {
             self.tell_tentative(tentative, cx);
             return;
         }
+        self.tell_gone(now, cx);
+    }
+
+    /// Whether a man is gone who will not come back if he stays away for long.
+    pub(super) fn waits_for_gone(&self, cx: &Context<'_>) -> bool {
+        !self.gone_told && self.is_poor() && self.picture.differing(cx.line.tip().board()).any()
+    }
+
+    /// A man has been gone for longer than anybody holds one, and nothing else is wrong: he has captured, and nobody pressed.
+    pub(super) fn tell_long_gone(&mut self, now: Millis, cx: &Context<'_>) {
+        let view = self.view(cx);
+        let tip = view.tip();
+        let gone = self.picture.differing(tip.board()) & !self.mask(&view);
+        let own = gone & self.picture.vacant() & tip.board().by_color(tip.turn());
+        let stands_still = self.waiting.is_none()
+            && self.frozen_since.is_none()
+            && self.sign.is_none()
+            && self.tentative.is_none();
+        if stands_still && own == gone && own.count() == 1 {
+            self.tell_gone(now, cx);
+        }
+    }
+
+    /// The man who is gone, and will not come back, has captured.
+    fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) {
         let view = self.view(cx);
         let (n, tip) = (view.len(), view.tip());
         // The kings may show the result by now.
