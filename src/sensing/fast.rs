@@ -100,7 +100,7 @@ impl Sensing {
     }
 
     /// Whether the last man of this line stands where he went.
-    fn ends_put_down(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+    pub(super) fn ends_put_down(&self, from: &Position, line: &[Move], since: Millis) -> bool {
         before_last(from, line)
             .is_some_and(|(position, last)| self.is_put_down(&position, last, since))
     }

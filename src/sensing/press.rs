@@ -153,7 +153,11 @@ impl Sensing {
         let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());
         let view = self.view(cx);
         // A man that stopped on a square and went on did not move there.
-        let stands = |last: Move| !self.is_poor() || !self.picture.is_empty(last.to());
+        let stands = |last: Move| {
+            let has_left =
+                last.is_castle() || last.from().is_none_or(|from| self.picture.is_empty(from));
+            !self.is_poor() || (has_left && !self.picture.is_empty(last.to()))
+        };
         let his_is_pending = !view.moves.is_empty()
             && mover(&view, view.len()) == Some(side)
             && view.last().is_some_and(stands);

@@ -388,6 +388,7 @@ impl Sensing {
                 .chain(squares.into_iter().map(Bitboard::from))
                 .collect()
         };
+        let since = view.seen_at(view.len());
         let mut found: Option<Vec<Move>> = None;
         for own in one_of(own) {
             for theirs in one_of(theirs) {
@@ -395,7 +396,9 @@ impl Sensing {
                 if hands.is_empty() {
                     continue;
                 }
-                let lines = explain::lines_to(tip, &self.picture, mask | hands, depth, |_| true);
+                let lines = explain::lines_to(tip, &self.picture, mask | hands, depth, |line| {
+                    self.ends_put_down(tip, line, since)
+                });
                 if !lines.complete {
                     return None;
                 }
