@@ -13,11 +13,15 @@ use std::ops::Range;
 /// So much less likely than the record, a rival is a doubt about it.
 const DOUBT: i64 = 45;
 /// So much less likely, it is kept in case that later play knows better.
-const KEPT: i64 = 90;
+pub(super) const KEPT: i64 = 90;
 /// So much likelier than the record, it takes its place.
 const BETTER: i64 = 15;
 /// No more are carried on; the likeliest are.
 const MOST: usize = 64;
+/// A man on his way off the board does not often stand still; no rival that is less likely than that explains him better.
+pub(super) const PASSING: i64 = 20;
+/// Their state is kept for so many plies: what was seen of the last ones may still turn out to be something else.
+const REMEMBERED: usize = 3;
 
 /// All of them.
 #[derive(Debug, Clone, Default)]
@@ -387,13 +391,38 @@ impl Sensing {
     /// Looks the placement up beside each rival, where the record does not explain it: what cannot be played on from is not what was
     /// played.
     pub(super) fn match_rivals(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        self.try_rivals(cx, |sensing| sensing.match_near(now, cx).then_some(()))
-            .is_some()
+        self.match_rivals_within(KEPT, now, cx)
+    }
+
+    /// The same among those that are not so much less likely than the record.
+    pub(super) fn match_rivals_within(
+        &mut self,
+        behind: i64,
+        now: Millis,
+        cx: &Context<'_>,
+    ) -> bool {
+        let ask = |sensing: &mut Sensing| sensing.match_near(now, cx).then_some(());
+        self.try_rivals_within(behind, cx, ask).is_some()
+    }
+
+    /// The same beside those that the last move contradicts.
+    pub(super) fn match_past_rivals(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let ask = |sensing: &mut Sensing| sensing.match_near(now, cx).then_some(());
+        self.try_past_rivals(cx, ask).is_some()
     }
 
     /// Asks a question of each rival as if the record read so, and leaves the first that answers in the place of the record, untold.
     pub(super) fn try_rivals<T>(
         &mut self,
+        cx: &Context<'_>,
+        ask: impl FnMut(&mut Sensing) -> Option<T>,
+    ) -> Option<T> {
+        self.try_rivals_within(KEPT, cx, ask)
+    }
+
+    fn try_rivals_within<T>(
+        &mut self,
+        behind: i64,
         cx: &Context<'_>,
         mut ask: impl FnMut(&mut Sensing) -> Option<T>,
     ) -> Option<T> {
@@ -402,7 +431,8 @@ impl Sensing {
         }
         for index in 0..self.rivals.others.len() {
             let rival = &self.rivals.others[index];
-            if rival.joined || rival.end() != cx.line.len() {
+            let is_behind = self.rivals.behind(rival) > behind;
+            if rival.joined || rival.end() != cx.line.len() || is_behind {
                 continue;
             }
             self.tentative = Some(Tentative {

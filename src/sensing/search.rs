@@ -42,11 +42,14 @@ impl Sensing {
             return;
         }
         // A man that stands still passes over no square if what else may have been played explains him.
-        if self.is_poor()
-            && !explain::is_only_missing(tip, &self.picture, differing)
-            && self.match_rivals(now, cx)
-        {
-            return;
+        if self.is_poor() && !explain::is_only_missing(tip, &self.picture, differing) {
+            let behind = match explain::is_in_progress(tip, &self.picture, differing) {
+                true => rivals::PASSING,
+                false => rivals::KEPT,
+            };
+            if self.match_rivals_within(behind, now, cx) {
+                return;
+            }
         }
         let view = self.view(cx);
         let tip = view.tip();
