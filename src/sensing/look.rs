@@ -25,7 +25,9 @@ impl Sensing {
             } else {
                 self.tentative = Some(tentative);
             }
-        } else if !self.is_on_its_way(cx) && self.match_rivals(now, cx) {
+        } else if (!self.is_on_its_way(cx) && self.match_rivals(now, cx))
+            || self.match_past_rivals(now, cx)
+        {
             self.away = None;
         }
         if self.observations.is_empty() && self.is_lost(cx) {

@@ -41,12 +41,23 @@ impl Sensing {
 
     /// Whether the presser's move is not on the board, and there are other readings from which it may be.
     fn is_for_rivals(&self, side: Color, cx: &Context<'_>) -> bool {
-        let tip = self.view(cx).tip();
+        // What was seen on the way, and is no more, was no move of his.
+        let tip = match self.is_gone_by(cx) {
+            true => cx.line.tip(),
+            false => self.view(cx).tip(),
+        };
         self.is_poor()
             && !self.rivals.is_empty()
             && tip.turn() == side
             && self.waiting.is_none()
             && !self.picture.agrees_with(tip.board())
+    }
+
+    /// Whether a man was seen for a moment where he does not stand any more, and nothing of it was told.
+    fn is_gone_by(&self, cx: &Context<'_>) -> bool {
+        self.tentative.as_ref().is_some_and(|tentative| {
+            !tentative.shown && tentative.keep == cx.line.len() && tentative.moves.len() == 1
+        })
     }
 
     /// What the presser did from where the record does not stand: what looked like a move on its way was one, or he has captured.
@@ -57,14 +68,23 @@ impl Sensing {
         pressed_at: Millis,
         cx: &Context<'_>,
     ) -> bool {
+        let gone_by = match self.is_gone_by(cx) {
+            true => self.tentative.take(),
+            false => None,
+        };
         if self.match_rivals(now, cx) {
             self.flush(cx);
             return true;
         }
-        self.try_rivals(cx, |sensing| {
-            sensing.read_unseen(now, side, pressed_at, cx).then_some(())
-        })
-        .is_some()
+        let is_read = self
+            .try_rivals(cx, |sensing| {
+                sensing.read_unseen(now, side, pressed_at, cx).then_some(())
+            })
+            .is_some();
+        if !is_read && gone_by.is_some() {
+            self.tentative = gone_by;
+        }
+        is_read
     }
 
     /// Whether the man that this side has moved last is in the air again, or its king beside a rook that was.
@@ -175,6 +195,20 @@ impl Sensing {
             }
         }
         if self.observations.len() > told {
+            self.presses.push_front(press);
+            return;
+        }
+        if self.observations.len() == told
+            && self.is_poor()
+            && !press.spent
+            && (press.waits || press.overtaken)
+            && self.waiting.is_none()
+            && self
+                .try_past_rivals(cx, |sensing| {
+                    sensing.read_unseen(now, side, press.at, cx).then_some(())
+                })
+                .is_some()
+        {
             self.presses.push_front(press);
             return;
         }

@@ -29,6 +29,17 @@ pub(super) struct Rivals {
     others: Vec<Rival>,
     /// What speaks against each ply of the record.
     weights: Vec<Weight>,
+    /// What they were after each of the last plies, the latest last.
+    past: Vec<Past>,
+}
+
+/// The rivals of a shorter record. What contradicted a ply is in question again where that ply was none.
+#[derive(Debug, Clone)]
+struct Past {
+    /// So many plies the record had.
+    plies: usize,
+    others: Vec<Rival>,
+    weights: Vec<Weight>,
 }
 
 /// A line that may have been played instead of the record.
@@ -63,6 +74,18 @@ impl Rivals {
 
     pub(super) fn is_empty(&self) -> bool {
         self.others.is_empty()
+    }
+
+    /// Keeps what they are now that the record has so many plies, of which the first `keep` are as they were.
+    fn remember(&mut self, keep: usize, plies: usize) {
+        self.past.retain(|past| past.plies <= keep);
+        self.past.push(Past {
+            plies,
+            others: self.others.clone(),
+            weights: self.weights.clone(),
+        });
+        let oldest = self.past.len().saturating_sub(REMEMBERED);
+        self.past.drain(..oldest);
     }
 
     /// How much less likely than the record this rival is.
@@ -173,6 +196,7 @@ impl Sensing {
             return;
         }
         self.advance(keep, &moves, cx.line.len(), Vec::new(), cx);
+        self.rivals.past.clear();
         let told = |ply: usize| match ply.checked_sub(keep) {
             Some(index) => moves.get(index).map(|seen| seen.mv),
             None => cx.line.plies.get(ply).map(|ply| ply.mv),
@@ -206,6 +230,13 @@ impl Sensing {
         let record = self.record(cx);
         let length = keep + moves.len();
         let cut = stem.min(record.len()).min(length);
+        if cut < record.len()
+            && let Some(past) = self.rivals.past.iter().position(|past| past.plies == cut)
+        {
+            let past = self.rivals.past.swap_remove(past);
+            (self.rivals.others, self.rivals.weights) = (past.others, past.weights);
+        }
+        let record = self.record(cx);
         let after = match moves.last() {
             Some(seen) => seen.after.clone(),
             None => record.position(keep).clone(),
@@ -324,6 +355,7 @@ impl Sensing {
         let mut rivals = Rivals {
             others: Vec::new(),
             weights,
+            past: Vec::new(),
         };
         for mut rival in next {
             if rival.base > keep && !rival.joined {
@@ -371,6 +403,8 @@ impl Sensing {
         ranked.sort_by_key(|(behind, _)| *behind);
         ranked.truncate(MOST);
         rivals.others = ranked.into_iter().map(|(_, rival)| rival).collect();
+        rivals.past = std::mem::take(&mut self.rivals.past);
+        rivals.remember(keep, length);
         self.rivals = rivals;
     }
 
@@ -452,6 +486,47 @@ impl Sensing {
                 (Some(tentative), Some(rival)) => tentative.moves.len() != rival.moves.len(),
                 _ => true,
             };
+            if answer.is_some() && goes_on {
+                return answer;
+            }
+            self.tentative = None;
+        }
+        None
+    }
+
+    /// The same of those that the last move contradicts, whose man is gone from where he stopped: he may only have rested there.
+    pub(super) fn try_past_rivals<T>(
+        &mut self,
+        cx: &Context<'_>,
+        mut ask: impl FnMut(&mut Sensing) -> Option<T>,
+    ) -> Option<T> {
+        let n = cx.line.len();
+        let last = cx.line.plies.last()?;
+        let has_gone_on = self.picture.is_empty(last.mv.to()) && last.by.is_none();
+        if !has_gone_on || self.tentative.is_some() || self.frozen_since.is_some() {
+            return None;
+        }
+        let past = self.rivals.past.iter().find(|past| past.plies + 1 == n)?;
+        let others = past.others.clone();
+        for rival in others {
+            if rival.joined || rival.end() + 1 != n {
+                continue;
+            }
+            self.tentative = Some(Tentative {
+                keep: rival.base,
+                moves: rival.moves.clone(),
+                stem: n - 1,
+                since: self.last_change,
+                hold: 0,
+                shown: true,
+                supposed: false,
+                why: CorrectionReason::Reread,
+            });
+            let answer = ask(self);
+            let goes_on = self
+                .tentative
+                .as_ref()
+                .is_none_or(|tentative| tentative.moves.len() != rival.moves.len());
             if answer.is_some() && goes_on {
                 return answer;
             }
