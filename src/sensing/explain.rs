@@ -109,11 +109,26 @@ pub fn lines_to(
     depth: usize,
     fits: impl Fn(&[Move]) -> bool,
 ) -> Lines {
+    lines_over(position, picture, mask, Bitboard::EMPTY, depth, fits)
+}
+
+/// The same where the squares in `touched` are known to have changed, be it that they show again what they showed: on a board that knows
+/// no men the square of a man who took is as good as untouched once the answering man stands there.
+pub fn lines_over(
+    position: &Position,
+    picture: &Picture,
+    mask: Bitboard,
+    touched: Bitboard,
+    depth: usize,
+    fits: impl Fn(&[Move]) -> bool,
+) -> Lines {
+    let touched = touched & !mask;
     let differing = picture.differing(position.board());
     let mut search = Search {
         picture,
         mask,
-        to_explain: differing & !mask,
+        touched,
+        to_explain: (differing & !mask) | touched,
         fits,
         budget: BUDGET,
         line: Vec::with_capacity(depth),
@@ -138,6 +153,7 @@ const BUDGET: usize = 20_000;
 struct Search<'a, F> {
     picture: &'a Picture,
     mask: Bitboard,
+    touched: Bitboard,
     to_explain: Bitboard,
     fits: F,
     budget: usize,
@@ -182,7 +198,7 @@ impl<F: Fn(&[Move]) -> bool> Search<'_, F> {
             if (squares & self.mask).any() {
                 continue;
             }
-            let mends = (squares & open).any();
+            let mends = (squares & (open | self.touched)).any();
             if (squares & self.to_explain).is_empty() || (!mends && depth <= 2) {
                 continue;
             }

@@ -130,7 +130,7 @@ impl Sensing {
             let view = self.view(cx);
             let tip = view.tip();
             if self.frozen_since.is_none()
-                && let Some(moves) = self.two_plies(&view, differing, mask, now)
+                && let Some(moves) = self.two_plies(&view, differing, mask, false, now)
             {
                 self.arrived_by(moves, now, cx);
                 return true;
@@ -165,12 +165,13 @@ impl Sensing {
         self.match_fast(now, cx)
     }
 
-    /// Capture and recapture, or move and reply, in one look at the board.
+    /// Capture and recapture, or move and reply, in one look at the board. A press says that nothing of them is on its way.
     pub(super) fn two_plies(
         &self,
         view: &View<'_>,
         differing: Bitboard,
         mask: Bitboard,
+        pressed: bool,
         now: Millis,
     ) -> Option<Vec<Seen>> {
         let tip = view.tip();
@@ -184,15 +185,22 @@ impl Sensing {
                         .is_none_or(|shown| shown.color != color)
                 })
         };
+        let since = view.seen_at(view.len());
+        // Whoever took unseen may have left a square on which the answering man stands by now.
+        let mut refilled = self.refilled(tip, since) & !mask;
+        if refilled.any() && self.has_arrived_otherwise(view, mask) {
+            refilled = Bitboard::EMPTY;
+        }
+        let has_left = left(tip.turn()) || refilled.any();
         let least = if self.is_poor() { 2 } else { 3 };
-        if open.count() < least || open.count() > 8 || !left(tip.turn()) || !left(!tip.turn()) {
+        let changed = (open | refilled).count();
+        if changed < least || changed > 8 || !has_left || !left(!tip.turn()) {
             return None;
         }
         let in_order = |line: &[Move]| self.order(tip, line) != Order::Against;
-        let lines = explain::lines_to(tip, &self.picture, mask, 2, in_order);
-        let since = view.seen_at(view.len());
+        let lines = explain::lines_over(tip, &self.picture, mask, refilled, 2, in_order);
         let line = self.likeliest(tip, &lines, view.last(), since)?;
-        if self.is_poor() && !self.is_answer(tip, &line, since, open, now) {
+        if self.is_poor() && !self.is_answer(tip, &line, since, open, pressed, now) {
             return None;
         }
         // The man that moved last may have gone on before the reply, if fewer plies explain the board then.
@@ -209,6 +217,18 @@ impl Sensing {
             }
         }
         Some(self.seen(tip, &line, now))
+    }
+
+    /// Whether the last move read otherwise explains the board alone.
+    fn has_arrived_otherwise(&self, view: &View<'_>, mask: Bitboard) -> bool {
+        let Some(keep) = view.len().checked_sub(1) else {
+            return false;
+        };
+        let before = view.position(keep);
+        let differing = self.picture.differing(before.board());
+        let found = explain::moves_to(before, &self.picture, differing, mask);
+        self.arrived(before, &found, view.last_of(keep), view.seen_at(keep))
+            .is_some()
     }
 
     /// Whether the man that moved last may rather have gone on and taken one who now passes over another square: there he was not
@@ -408,7 +428,10 @@ impl Sensing {
                 .first()
                 .is_some_and(|seen| is_continued(ply.mv, seen.mv))
         });
-        let why = if same_man || keep >= cx.line.len() {
+        let why = if same_man && self.is_poor() && rest > 0 {
+            // A completed move: what stood where he seemed to go was the captured man on his way off the board.
+            CorrectionReason::Reread
+        } else if same_man || keep >= cx.line.len() {
             CorrectionReason::MovedOn
         } else {
             CorrectionReason::TakenBack

@@ -49,6 +49,7 @@ impl Sensing {
         line: &[Move],
         since: Millis,
         open: Bitboard,
+        pressed: bool,
         now: Millis,
     ) -> bool {
         let [first, second] = line else { return false };
@@ -59,7 +60,7 @@ impl Sensing {
         if !self.is_put_down(&tip.play(*first), *second, since) {
             return false;
         }
-        if now >= self.last_change + self.timing.takeback {
+        if pressed || now >= self.last_change + self.timing.takeback {
             return true;
         }
         // The answering man is put down after he was lifted; what came before that may be something else.
@@ -84,11 +85,20 @@ impl Sensing {
         let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         let mask = self.mask_of(&view, differing);
-        if let Some(moves) = self.two_plies(&view, differing, mask, now) {
+        if let Some(moves) = self.two_plies(&view, differing, mask, false, now) {
             self.arrived_by(moves, now, cx);
         } else {
             self.suppose_capture(now, cx);
         }
+    }
+
+    /// The squares of men of the side to move that were left and filled again since this time, where nobody can tell by whom.
+    pub(super) fn refilled(&self, position: &Position, since: Millis) -> Bitboard {
+        if !self.is_poor() {
+            return Bitboard::EMPTY;
+        }
+        let own = position.board().by_color(position.turn());
+        self.trail.changed_since(since) & own & !self.picture.vacant()
     }
 
     /// The captures that the man can have made who is gone from the board and whose side has the move, the likeliest first. A man of
@@ -239,7 +249,9 @@ impl Sensing {
         }
         let since = view.seen_at(keep);
         let last = view.last_of(keep);
-        let lines = explain::lines_to(before, &self.picture, self.mask(&view), 2, |line| {
+        let mask = self.mask(&view);
+        let refilled = self.refilled(before, since) & !mask;
+        let lines = explain::lines_over(before, &self.picture, mask, refilled, 2, |line| {
             pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since)
         });
         let line = self.likeliest(before, &lines, last, since)?;
@@ -364,6 +376,13 @@ impl Sensing {
         }
         let view = self.view(cx);
         let n = view.len();
+        let differing = self.picture.differing(view.tip().board());
+        let mask = self.mask_of(&view, differing);
+        if self.refilled(view.tip(), view.seen_at(n)).any()
+            && let Some(moves) = self.two_plies(&view, differing, mask, true, now)
+        {
+            return Some((n, moves));
+        }
         let keep = if view.tip().turn() == side {
             n
         } else {
