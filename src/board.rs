@@ -223,6 +223,17 @@ impl Picture {
         Some(before)
     }
 
+    /// Takes back what was read of a square.
+    pub fn forget(&mut self, square: Square) {
+        self.squares[square.to_usize()] = None;
+        self.men.discard_piece_at(square);
+        self.exact.discard(square);
+        self.occupied.discard(square);
+        for color in Color::ALL {
+            self.sides.get_mut(color).discard(square);
+        }
+    }
+
     /// The squares that were read and are vacant.
     pub fn vacant(&self) -> Bitboard {
         self.exact & !self.men.occupied()
@@ -291,6 +302,11 @@ impl Picture {
     /// The squares where a man stands of whom nothing is known, or that were never read.
     pub fn untold(&self) -> Bitboard {
         !(self.exact | *self.sides.get(Color::White) | *self.sides.get(Color::Black))
+    }
+
+    /// The squares that were never read, or are read no more.
+    pub fn unread(&self) -> Bitboard {
+        self.untold() & !self.occupied
     }
 
     pub fn agrees_with(&self, board: &Board) -> bool {

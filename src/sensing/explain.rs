@@ -15,9 +15,10 @@ pub fn moves_to(
     mask: Bitboard,
 ) -> Vec<Move> {
     let open = differing & !mask;
-    // Every move vacates an own man's square; castling changes four squares at most.
+    // Every move vacates an own man's square, be it one that is not read; castling changes four squares at most.
     let own = position.board().by_color(position.turn());
-    if open.is_empty() || open.count() > 4 || (open & own).is_empty() {
+    let vacated = open | picture.unread();
+    if open.is_empty() || open.count() > 4 || (vacated & own).is_empty() {
         return Vec::new();
     }
     let fits = |m: &Move| leads_to(position, *m, picture, open, mask);
@@ -240,12 +241,14 @@ fn is_mendable(open: Bitboard, depth: usize) -> bool {
 /// had plies to take them.
 fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usize) -> bool {
     let board = position.board();
+    // On a square that is not read a man may stand, or not.
+    let unread = picture.unread().count();
     if picture.sense() == Sense::Presence {
         // Whose man stands on a square where none stood nobody can tell.
         let open = picture.differing(board) & !mask;
         let gone = (open & board.occupied()).count();
         let came = (open & !board.occupied()).count();
-        return came <= gone && gone - came <= depth;
+        return came <= gone + unread && gone <= came + depth + unread;
     }
     Color::ALL.into_iter().all(|color| {
         let had = board.by_color(color).count();
@@ -256,7 +259,7 @@ fn men_allow(position: &Position, picture: &Picture, mask: Bitboard, depth: usiz
         } else {
             depth.div_ceil(2)
         };
-        shown <= had && had - shown <= plies_of_other
+        shown <= had + unread && had <= shown + plies_of_other + unread
     })
 }
 

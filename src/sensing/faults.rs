@@ -569,16 +569,18 @@ impl Sensing {
 
     /// Faults whose squares all agree with the record again are over; so is an irregular move that was replaced by a legal one.
     pub(super) fn close_restored(&mut self, cx: &Context<'_>) {
+        self.reconsider_unread(cx);
         if self.faults.is_empty() {
             return;
         }
         let view = self.view(cx);
-        let differing = self.picture.differing(view.tip().board());
+        let differing = self.picture.differing(view.tip().board()) | self.squares_in_question();
         let (over, open): (Vec<Fault>, Vec<Fault>) = self
             .faults
             .drain(..)
             .partition(|fault| ((fault.squares | fault.over) & differing).is_empty());
         self.faults = open;
+        self.note_dead(&over, cx);
         for fault in over {
             self.observations.push_back(Observation::FaultClosed {
                 id: fault.id,

@@ -17,6 +17,7 @@ use crate::laws::result::{CENTRE, GameResult};
 use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
+mod dead;
 pub mod explain;
 mod fast;
 mod faults;
@@ -288,6 +289,8 @@ pub struct Sensing {
     rivals: Rivals,
     faults: Vec<Fault>,
     next_fault: u32,
+    /// Squares whose sensor is not believed.
+    unread: Vec<dead::Unread>,
     /// Presses that are not judged yet, the oldest first.
     presses: VecDeque<Press>,
     /// A press that was judged while this side's move was not on the board yet; it completes the move when it comes.
@@ -366,6 +369,7 @@ impl Sensing {
             rivals: Rivals::default(),
             faults: Vec::new(),
             next_fault: 1,
+            unread: Vec::new(),
             presses: VecDeque::new(),
             unspent: None,
             away: None,
@@ -413,6 +417,7 @@ impl Sensing {
                     in_dump: look == Look::Dump,
                 },
             );
+            self.read_again(*square);
             changed.add(*square);
             if contents.is_empty() {
                 lifted.add(*square);
@@ -453,6 +458,7 @@ impl Sensing {
     /// The board tells of a change that leaves a square as it was read before: something was there, or gone, and nobody heard of it.
     pub fn handle_repeated(&mut self, now: Millis, square: Square) {
         self.trail.touch(now, square);
+        self.read_as_shown(square);
         if let Some(contents) = self.picture.at(square) {
             self.film.note(
                 now,
@@ -582,6 +588,7 @@ impl Sensing {
     /// A new game begins on this board: nothing of the last one counts.
     pub fn restart(&mut self, picture: Picture, now: Millis) {
         self.forget_play(FaultEnd::Ended);
+        self.unread.clear();
         self.picture = picture;
         self.frozen_since = None;
         self.sign_told = false;
@@ -601,6 +608,7 @@ impl Sensing {
     /// The game has ended: only the result sign is looked for.
     pub fn finish(&mut self) {
         self.forget_play(FaultEnd::Ended);
+        self.read_all_again();
         if !self.in_sync {
             self.in_sync = true;
             self.observations
@@ -720,6 +728,9 @@ impl Sensing {
             "gone"
         } else if !self.grace_passed && now >= self.last_change + self.timing.grace {
             self.grace_passed = true;
+            if self.read_over_dead(now, cx) {
+                return "grace";
+            }
             // What is noted is set aside, and the rest looked at again.
             let mut told = usize::MAX;
             while self.faults.len() != told

@@ -160,6 +160,8 @@ impl Sensing {
         if had || !found.is_empty() || !self.picture.is_exact() {
             self.advance(keep, &moves, stem, found, cx);
         }
+        // What is known now may tell which squares are dead.
+        self.look_due |= !self.unread.is_empty();
         match &mut self.ahead {
             Some((base, told)) if *base <= keep => {
                 told.truncate(keep - *base);
@@ -292,7 +294,10 @@ impl Sensing {
             Some(seen) => seen.after.clone(),
             None => record.position(keep).clone(),
         };
-        let target = Picture::of(after.board(), self.picture.sense());
+        let mut target = Picture::of(after.board(), self.picture.sense());
+        for square in self.unread_squares() {
+            target.forget(square);
+        }
         // Each line as it stood before this play: the record itself, and its rivals.
         let mut stems: Vec<Rival> = vec![Rival {
             base: cut,

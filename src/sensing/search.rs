@@ -233,6 +233,11 @@ impl Sensing {
             }
             return;
         }
+        if self.read_over_dead(now, cx) {
+            return;
+        }
+        let view = self.view(cx);
+        let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
         if self.is_on_the_way_back(&view, open) {
             return;
@@ -400,8 +405,14 @@ impl Sensing {
                 if hands.is_empty() {
                     continue;
                 }
+                // Who went before the other side had moved is not the one that moved, where another has gone since.
+                let is_late = |square: Square| self.trail.at(square) >= since;
+                let moved = |line: &[Move]| {
+                    let from = line.first().and_then(|m| m.from());
+                    from.is_none_or(is_late) || !own.into_iter().any(is_late)
+                };
                 let lines = explain::lines_to(tip, &self.picture, mask | hands, depth, |line| {
-                    self.ends_put_down(tip, line, since)
+                    moved(line) && self.ends_put_down(tip, line, since)
                 });
                 if !lines.complete {
                     return None;

@@ -31,6 +31,9 @@ impl Sensing {
             return true;
         }
         let to = m.to();
+        if self.unread_squares().contains(to) {
+            return false;
+        }
         if position.board().piece_at(to).is_none()
             || self.picture.differing(position.board()).contains(to)
         {
@@ -136,9 +139,11 @@ impl Sensing {
         if !is_one(passing) || !is_one(theirs) || (passing & board.occupied()).any() {
             return Vec::new();
         }
+        let unread = self.unread_squares();
+        let is_unseen = |m: &Move| unread.contains(m.to()) || (self.is_poor() && m.is_capture());
         let lines = position
             .moves_from(from)
-            .filter(|m| m.is_capture() && !m.is_en_passant() && !theirs.contains(m.to()))
+            .filter(|m| is_unseen(m) && !m.is_en_passant() && !theirs.contains(m.to()))
             .filter(|m| {
                 let beside = attacks::king_attacks(m.to());
                 passing.is_subset(beside)
@@ -368,7 +373,10 @@ impl Sensing {
         pressed_at: Millis,
         cx: &Context<'_>,
     ) -> Option<(usize, Vec<Seen>)> {
-        if !self.is_poor() || self.waiting.is_some() || self.frozen_since.is_some() {
+        if (!self.is_poor() && self.unread.is_empty())
+            || self.waiting.is_some()
+            || self.frozen_since.is_some()
+        {
             return None;
         }
         if let Some(reread) = self.last_anew(now, Some(side), cx) {

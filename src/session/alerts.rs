@@ -29,12 +29,19 @@ pub enum Source {
     ResultMissing,
     ResultMismatch,
     Doubt,
+    /// Squares that may be dead.
+    DeadSquares,
+    /// A square that is often misread, by the board's own number.
+    Misread(Square),
 }
 
 impl Source {
     /// Whether it is about what stands on the table, and not about a game: it outlasts the game in which it was seen.
     pub fn is_of_the_table(self) -> bool {
-        matches!(self, Source::Board | Source::ClockAbsent)
+        matches!(
+            self,
+            Source::Board | Source::ClockAbsent | Source::Misread(_)
+        )
     }
 }
 

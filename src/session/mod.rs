@@ -37,6 +37,7 @@ mod observed;
 mod output;
 mod played_on;
 mod resolve;
+mod squares;
 
 use board::driver::Unfinished;
 pub use board::driver::Watch;
@@ -175,6 +176,7 @@ struct Table {
     // --- what was told ---
     seq: u64,
     alerts: alerts::Alerts,
+    misreads: squares::Misreads,
     commands_done: VecDeque<commands::Done>,
     /// What the answer to the command under way says besides.
     note: Option<String>,
@@ -485,6 +487,7 @@ impl Table {
             setup_judged: true,
             seq: 0,
             alerts: alerts::Alerts::default(),
+            misreads: squares::Misreads::default(),
             commands_done: VecDeque::new(),
             note: None,
             told_clock: None,
@@ -601,6 +604,7 @@ impl Table {
             self.stage(|| format!("  timer {name}"));
         }
         self.settle_after_the_end();
+        self.tell_dead_squares();
         self.publish_changes();
     }
 
@@ -639,6 +643,7 @@ impl Table {
                 Some((Square::try_from(u32::from(*index)).ok()?, code.contents()?))
             })
             .collect();
+        self.watch_misreads(&changes);
         for (square, contents) in &changes {
             self.raw.set(*square, *contents);
         }

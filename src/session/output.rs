@@ -286,11 +286,13 @@ impl Table {
         if !live && self.told_position.as_ref().is_some_and(|told| !told.live) {
             return;
         }
-        let picture = self.sensing.picture();
+        // A square that is not believed is told as it shows, and stops nobody.
+        let picture = self.sensing.shown();
         let differing = match &self.game {
             Some(game) if !game.is_over() => picture.differing(game.line.tip().board()),
             _ => shakmaty::Bitboard::EMPTY,
         };
+        let believed = differing & !self.sensing.unread_squares();
         let placement = match &self.game {
             // The position of the end, whatever is done with the men afterwards.
             Some(game) if game.is_over() => game.line.tip().placement(),
@@ -300,7 +302,7 @@ impl Table {
             table: self.table_name(),
             placement,
             stable: self.is_at_rest(),
-            in_sync: self.sensing.is_in_sync() && differing.is_empty(),
+            in_sync: self.sensing.is_in_sync() && believed.is_empty(),
             differing: names(differing),
             live,
         };

@@ -1,0 +1,236 @@
+//! Squares whose sensor is not to be believed: one that shows no man though one must stand there, or goes on showing one that has
+//! gone. What such a square shows is read no more, as if it had never been read: it agrees with everything, and play goes on over it.
+//!
+//! A man that is seen nowhere is told at the press, as any man is; only once the other side has answered is it plain that he was
+//! moved. Where he may be on several squares all of them are left unread, and each is a reading of its own until later play tells.
+
+use super::*;
+
+/// A man that is missed through so many plies may stand on a dead square.
+const PLIES_MISSED: usize = 6;
+
+/// More squares than this are not left unread for one man: too much of the board would be dark.
+const MOST_SQUARES: usize = 8;
+
+/// A square that is not read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unread {
+    square: Square,
+    /// What its sensor shows.
+    shows: Contents,
+    /// How long the record was when it was last read.
+    since: usize,
+    /// No man was known to stand there, or to have gone, but by the answer: it is still told to the arbiter.
+    in_question: bool,
+}
+
+impl Sensing {
+    /// The squares that may be dead: those that are not read, and those where a man has been missed for long.
+    pub fn suspect_squares(&self, line: &Line) -> Bitboard {
+        let missed = self
+            .faults
+            .iter()
+            .filter(|fault| self.is_missed(fault, PLIES_MISSED, line));
+        missed.fold(self.unread_squares(), |all, fault| all | fault.squares)
+    }
+
+    /// The squares that are not believed.
+    pub fn unread_squares(&self) -> Bitboard {
+        self.unread.iter().map(|unread| unread.square).collect()
+    }
+
+    /// Those that are told to the arbiter: nothing has borne out yet that they are dead.
+    pub(super) fn squares_in_question(&self) -> Bitboard {
+        let in_question = self.unread.iter().filter(|unread| unread.in_question);
+        in_question.map(|unread| unread.square).collect()
+    }
+
+    /// Whether this tells of one man who is gone, and so many plies were made since without him.
+    fn is_missed(&self, fault: &Fault, plies: usize, line: &Line) -> bool {
+        let since = line.plies.iter().rev();
+        fault.kind == FaultKind::Displaced
+            && fault.squares.single_square().is_some_and(|square| {
+                self.picture.is_empty(square) && line.tip().board().piece_at(square).is_some()
+            })
+            && since.take_while(|ply| ply.seen_at > fault.since).count() >= plies
+    }
+
+    /// The square is not read from here on.
+    fn stop_reading(&mut self, square: Square, since: usize, in_question: bool) {
+        if let Some(shows) = self.picture.at(square) {
+            self.picture.forget(square);
+            self.unread.push(Unread {
+                square,
+                shows,
+                since,
+                in_question,
+            });
+        }
+    }
+
+    /// The sensor of this square has shown a change: it is believed again.
+    pub(super) fn read_again(&mut self, square: Square) {
+        self.unread.retain(|unread| unread.square != square);
+    }
+
+    /// It has told of a change that leaves it as it was read last: only word of the change before was lost.
+    pub(super) fn read_as_shown(&mut self, square: Square) {
+        let unread = self
+            .unread
+            .iter()
+            .position(|unread| unread.square == square);
+        if let Some(index) = unread {
+            let Unread { shows, .. } = self.unread.swap_remove(index);
+            self.picture.set(square, shows);
+        }
+    }
+
+    /// What the sensors show, whether they are believed or not.
+    pub fn shown(&self) -> Picture {
+        let mut shown = self.picture.clone();
+        for unread in &self.unread {
+            shown.set(unread.square, unread.shows);
+        }
+        shown
+    }
+
+    /// All squares are believed again, as the board shows them.
+    pub(super) fn read_all_again(&mut self) {
+        for unread in std::mem::take(&mut self.unread) {
+            self.picture.set(unread.square, unread.shows);
+        }
+    }
+
+    /// Men that were missed have moved from where nothing had shown them while both sides moved others: those squares are dead.
+    pub(super) fn note_dead(&mut self, restored: &[Fault], cx: &Context<'_>) {
+        let from = self.view(cx).last().and_then(Move::from);
+        let dead = restored
+            .iter()
+            .filter(|fault| self.is_missed(fault, 2, cx.line))
+            .any(|fault| from.is_some_and(|from| fault.squares == Bitboard::from(from)));
+        if let Some(from) = from.filter(|_| dead) {
+            self.stop_reading(from, cx.line.len(), false);
+        }
+    }
+
+    /// What is played tells which squares were wrongly suspected, and which are dead for certain.
+    pub(super) fn reconsider_unread(&mut self, cx: &Context<'_>) {
+        if self.unread.is_empty() || !self.rivals.is_empty() || self.ahead.is_some() {
+            return;
+        }
+        let line = cx.line;
+        let mut unread = std::mem::take(&mut self.unread);
+        unread.retain_mut(|unread| {
+            let agrees = |plies: usize| {
+                let man = line.position(plies).board().piece_at(unread.square);
+                unread.shows.agrees(man)
+            };
+            unread.in_question &= !agrees(line.len());
+            let was_needed = (unread.since..=line.len()).any(|plies| !agrees(plies));
+            if !was_needed {
+                self.picture.set(unread.square, unread.shows);
+            }
+            was_needed
+        });
+        self.unread = unread;
+    }
+
+    /// A move of which a dead square shows no more than one half, and which was pressed and answered: either its man is seen nowhere,
+    /// or he is still seen where he came from.
+    pub(super) fn read_over_dead(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let (keep, tip) = (view.len(), view.tip());
+        let answered = self
+            .picture
+            .differing(tip.board())
+            .into_iter()
+            .filter(|half| self.is_gone_on_over(*half, cx))
+            .find_map(|half| Some((half, self.answered_over_dead(tip, half)?)));
+        let Some((half, (lines, dead))) = answered else {
+            return false;
+        };
+        let tip = tip.clone();
+        for square in dead {
+            self.stop_reading(square, keep, true);
+        }
+        self.jumped(&tip, keep, lines, now, cx);
+        // What was told of the one half is told of the other.
+        let told = self
+            .faults
+            .iter_mut()
+            .find(|fault| fault.squares.single_square() == Some(half));
+        if let Some(fault) = told {
+            fault.squares = dead;
+            let fault = fault.clone();
+            self.observations.push_back(Observation::Fault(fault));
+        }
+        self.look_due = true;
+        true
+    }
+
+    /// Whether this square has been pressed over: that was told. Without a clock whoever answers and rests says the same.
+    fn is_gone_on_over(&self, square: Square, cx: &Context<'_>) -> bool {
+        let told = |fault: &Fault| {
+            fault.kind == FaultKind::Displaced
+                && fault.level >= Level::Told
+                && fault.squares.single_square() == Some(square)
+        };
+        self.faults.iter().any(told) || (!cx.has_clock && self.grace_passed)
+    }
+
+    /// The lines of two plies that this can have been, and the squares that are dead then.
+    fn answered_over_dead(
+        &self,
+        tip: &Position,
+        half: Square,
+    ) -> Option<(explain::Lines, Bitboard)> {
+        let shows = self.picture.at(half)?;
+        let board = tip.board();
+        let is_own = board.color_at(half) == Some(tip.turn());
+        let aside = self.faulty().without(half);
+        let candidates: Vec<(Move, Square)> = match shows.is_empty() {
+            // He left, and is seen nowhere.
+            true if is_own => tip
+                .moves_from(half)
+                .filter(|m| self.picture.is_empty(m.to()))
+                .map(|m| (m, m.to()))
+                .collect(),
+            // He came, and nobody is seen to have left.
+            false if !is_own => tip
+                .moves()
+                .into_iter()
+                .filter(|m| m.to() == half)
+                .filter_map(|m| Some((m, m.from()?)))
+                .filter(|(m, from)| {
+                    let man = m.promotion().unwrap_or(m.role()).of(tip.turn());
+                    let stays = self.picture.at(*from);
+                    shows.agrees(Some(man))
+                        && stays.is_some_and(|stays| stays.agrees(board.piece_at(*from)))
+                })
+                .collect(),
+            _ => return None,
+        };
+        let mut lines = explain::Lines {
+            complete: true,
+            ..explain::Lines::default()
+        };
+        let mut dead = Bitboard::EMPTY;
+        for (m, square) in candidates {
+            if m.is_castle()
+                || m.is_en_passant()
+                || m.promotion().is_some_and(|role| role != Role::Queen)
+            {
+                continue;
+            }
+            let after = tip.play(m);
+            let mask = aside.with(square);
+            let differing = self.picture.differing(after.board());
+            let replies = explain::moves_to(&after, &self.picture, differing, mask);
+            if let Some(reply) = look::sole(&replies) {
+                lines.found.push(vec![m, reply]);
+                dead.add(square);
+            }
+        }
+        (lines.found.len() <= MOST_SQUARES && !dead.is_empty()).then_some((lines, dead))
+    }
+}
