@@ -29,6 +29,8 @@ pub enum Source {
     ResultMissing,
     ResultMismatch,
     Doubt,
+    /// Another board than before stands on the table.
+    Swapped,
     /// Squares that may be dead.
     DeadSquares,
     /// A square that is often misread, by the board's own number.
@@ -40,7 +42,7 @@ impl Source {
     pub fn is_of_the_table(self) -> bool {
         matches!(
             self,
-            Source::Board | Source::ClockAbsent | Source::Misread(_)
+            Source::Board | Source::ClockAbsent | Source::Swapped | Source::Misread(_)
         )
     }
 }

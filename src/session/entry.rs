@@ -46,7 +46,10 @@ pub enum What {
     /// A board of this family is plugged in from now on.
     Family(Family),
     /// What the board says of itself.
-    Serial(String),
+    Serial {
+        number: String,
+        long: bool,
+    },
     Firmware(String),
     Battery(u8),
 }

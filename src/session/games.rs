@@ -60,6 +60,7 @@ impl Table {
             },
             CloseReason::Ended,
         );
+        self.keep_board(before.as_deref());
         if let Some(game) = self.game.as_ref().filter(|game| !game.line.is_empty()) {
             let by_kings = game.is_over() && game.verdict.by == Some(ResultBy::Kings);
             self.shown_before = by_kings.then(|| (game.id.clone(), game.verdict.result));

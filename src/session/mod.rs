@@ -157,7 +157,7 @@ struct Table {
     orientation: Option<Orientation>,
     orientation_setting: OrientationSetting,
     link: Link,
-    serial: Option<String>,
+    names: link::Names,
     firmware: Option<String>,
     battery: Option<u8>,
     skipped_bytes: u64,
@@ -368,7 +368,7 @@ impl Session {
     }
 
     pub fn serial(&self) -> Option<&str> {
-        self.table.serial.as_deref()
+        self.table.names.serial()
     }
 
     fn handle_reading(&mut self, now: Millis, reading: Reading) {
@@ -409,11 +409,12 @@ impl Session {
                 }
             }
             Reading::Serial { number, long } => {
-                // Boards answer both questions; the long number is the one on the label. The table keeps no more than the number.
-                let known = self.table.serial.as_deref();
-                let prevails = long || known.is_none_or(|known| known.len() <= number.len());
-                if known != Some(&number) && prevails {
-                    self.enter(now, What::Serial(number));
+                if !self
+                    .table
+                    .names
+                    .is_known(self.table.settings.family, &number, long)
+                {
+                    self.enter(now, What::Serial { number, long });
                 }
             }
             Reading::Firmware(version) => {
@@ -474,7 +475,7 @@ impl Table {
             raw: Picture::default(),
             orientation: None,
             link: Link::Missing,
-            serial: None,
+            names: link::Names::default(),
             firmware: None,
             battery: None,
             skipped_bytes: 0,
@@ -532,7 +533,7 @@ impl Table {
                 self.settings.family = *family;
                 self.abilities = board::abilities(*family);
             }
-            What::Serial(serial) => self.serial = Some(serial.clone()),
+            What::Serial { number, long } => self.board_named(number, *long),
             What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
             What::Battery(percent) => self.battery = Some(*percent),
         }

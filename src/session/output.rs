@@ -393,7 +393,7 @@ impl Table {
         publish::BoardStatusState {
             table: self.table_name(),
             status: self.link,
-            serial: self.serial.clone(),
+            serial: self.names.serial().map(str::to_owned),
             firmware: self.firmware.clone(),
             orientation: self.orientation,
             battery: self.battery,

@@ -392,6 +392,17 @@ impl Heard {
                         Some(_) => {}
                     }
                 }
+                IncidentKind::BoardSwapped => {
+                    let told = self.alerts.iter().any(|alert| {
+                        alert.body.kind == AlertKind::BoardSwapped
+                            && is_during(truth, incident, alert.raised_ms)
+                    });
+                    if !told {
+                        verdict
+                            .differences
+                            .push(format!("table {table}: the other board was not told"));
+                    }
+                }
                 // Nobody need be told of what is left; other things than these only faulty hands do, and the demo's are not.
                 _ => {}
             }

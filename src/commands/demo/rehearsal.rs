@@ -9,9 +9,9 @@ use super::news::News;
 use super::programme::{self, TableProgramme};
 use crate::Millis;
 use crate::command::Command;
+use crate::commands::simulate;
 use crate::session::{Session, Settings, Watch};
 use crate::sim::afternoon;
-use crate::sim::board::VirtualBoard;
 use crate::sim::line::Line;
 use crate::sim::player::{Event, Player, TableOptions};
 use crate::sim::script::{Act, Incident, IncidentKind, Script};
@@ -32,11 +32,6 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(programme: &'a TableProgramme) -> Table<'a> {
-        let mut boards = programme
-            .boards
-            .iter()
-            .map(|&(_, family)| VirtualBoard::of(family).unwrap());
-        let board = boards.next().unwrap();
         let options = TableOptions {
             control: Some(programme::control()),
             rotated: programme.rotated,
@@ -46,9 +41,11 @@ impl<'a> Table<'a> {
         settings.family = programme.family;
         settings.watch = Watch::Judge;
         settings.time_control = programme::CONTROL.parse().ok();
+        let script = programme.script.clone();
+        let player = simulate::at_table(script, &programme.boards, &options).unwrap();
         Table {
-            line: Line::new(board.baud()),
-            player: Player::new(0, programme.script.clone(), board, &options).with_spares(boards),
+            line: Line::new(player.board().baud()),
+            player,
             programme,
             reopened_ms: None,
             session: Session::new(settings, 0),
