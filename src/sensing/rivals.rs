@@ -19,7 +19,7 @@ const BETTER: i64 = 15;
 /// No more are carried on; the likeliest are.
 const MOST: usize = 64;
 /// A man on his way off the board does not often stand still; no rival that is less likely than that explains him better.
-pub(super) const PASSING: i64 = 20;
+pub(super) const PASSING: i64 = DOUBT;
 /// Their state is kept for so many plies: what was seen of the last ones may still turn out to be something else.
 const REMEMBERED: usize = 3;
 

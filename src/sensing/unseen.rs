@@ -87,7 +87,9 @@ impl Sensing {
         let mask = self.mask_of(&view, differing);
         if let Some(moves) = self.two_plies(&view, differing, mask, false, now) {
             self.arrived_by(moves, now, cx);
-        } else {
+        } else if explain::is_only_missing(view.tip(), &self.picture, differing)
+            || !self.match_rivals(now, cx)
+        {
             self.suppose_capture(now, cx);
         }
     }
