@@ -60,6 +60,20 @@ impl Rival {
         self.base + self.moves.len()
     }
 
+    /// Whether it is the record but for what a pawn was exchanged for. Nothing that is played over the new man tells what he was, so
+    /// that this stays in doubt as long as he can have been another.
+    fn differs_in_exchange(&self, record: &View<'_>) -> bool {
+        let alike = |one: Move, other: Move| {
+            (one.from(), one.to()) == (other.from(), other.to())
+                && one.promotion().is_some() == other.promotion().is_some()
+        };
+        self.moves.iter().enumerate().all(|(index, seen)| {
+            record
+                .mv(self.base + index)
+                .is_some_and(|mv| alike(mv, seen.mv))
+        })
+    }
+
     fn truncate(&mut self, plies: usize) {
         let left = plies.saturating_sub(self.base);
         self.moves.truncate(left);
@@ -101,7 +115,7 @@ impl Rivals {
         let doubts: Vec<&Rival> = self
             .others
             .iter()
-            .filter(|rival| self.behind(rival) <= DOUBT)
+            .filter(|rival| self.behind(rival) <= DOUBT || rival.differs_in_exchange(record))
             .collect();
         let keep = doubts.iter().map(|rival| rival.base).min();
         let Some(keep) = keep else {
