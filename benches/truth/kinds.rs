@@ -108,6 +108,14 @@ pub const KINDS: &[Kind] = &[
         },
     },
     Kind {
+        name: "blitz-no-dump",
+        conditions: Conditions {
+            scan_ms: 40,
+            asks: false,
+            ..BLITZ
+        },
+    },
+    Kind {
         name: "blitz-all-told",
         conditions: Conditions {
             scan_ms: 40,

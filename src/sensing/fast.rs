@@ -29,13 +29,17 @@ impl Lost {
 }
 
 /// Whoever thinks for longer does not play fast.
-const FAST_MS: Millis = 800;
+pub(super) const FAST_MS: Millis = 800;
+
+/// So many men put down within this time are fast play too.
+const FAST_MEN: usize = 3;
+const FAST_FOR_MS: Millis = 2_000;
 
 /// A board that is made for fast play looks at all its squares within this time.
 const FAST_SCAN_MS: Millis = 60;
 
-/// So many plies ago a man may have gone on unseen from where he stopped.
-const SLID: usize = 12;
+/// Men that go back to where they were some plies ago have done so by then.
+const GOING_BACK_MS: Millis = 1_500;
 /// No more plies are taken back one by one than these.
 const RETRACED: usize = 8;
 
@@ -132,7 +136,7 @@ impl Sensing {
 
     /// Whether men stand where nothing explains them.
     pub(super) fn is_lost(&self, cx: &Context<'_>) -> bool {
-        if self.is_poor() || self.frozen_since.is_some() || self.waiting.is_some() {
+        if self.frozen_since.is_some() || self.waiting.is_some() {
             return false;
         }
         let view = self.view(cx);
@@ -155,12 +159,15 @@ impl Sensing {
         let open = self.picture.differing(view.tip().board()) & !self.gone(&view);
         let moves_on = explain::is_in_progress(view.tip(), &self.picture, open);
         // Whoever takes his time comes to rest, and is read then.
-        let is_fast = lost.since <= view.seen_at(view.len()) + FAST_MS;
+        let is_fast = lost.since <= view.seen_at(view.len()) + FAST_MS
+            || self.film.put_down_since(now.saturating_sub(FAST_FOR_MS)) >= FAST_MEN;
         let may_read = !moves_on && is_fast && (lost.asked || !cx.can_dump);
-        if may_read && !self.is_going_back(cx) && self.read_missed(lost.dump_seen, now, cx) {
+        let goes_back = now < lost.since + GOING_BACK_MS && self.is_going_back(cx);
+        if may_read && !goes_back && self.read_stretch(cx) {
             return;
         }
-        if now >= lost.since + self.timing.grace && self.faults.is_empty() {
+        let is_telling = is_fast || !self.is_poor();
+        if is_telling && now >= lost.since + self.timing.grace && self.faults.is_empty() {
             // It is not told while hands go on what is wrong, but that something is.
             let view = self.view(cx);
             let differing = self.picture.differing(view.tip().board());
@@ -188,112 +195,6 @@ impl Sensing {
             let board = view.position(earlier).board();
             (self.picture.differing(board) & arrived).is_empty()
         })
-    }
-
-    /// Several plies that explain the board beside a hand.
-    fn read_missed(&mut self, dump_seen: bool, now: Millis, cx: &Context<'_>) -> bool {
-        let view = self.view(cx);
-        let n = view.len();
-        let tip = view.tip().clone();
-        let mask = self.gone(&view);
-        let since = view.seen_at(n);
-        // Several plies leave men of both sides where they did not stand.
-        let arrived = self.picture.differing(tip.board()) & !mask;
-        let men = |color: Color| {
-            arrived.into_iter().any(|square| {
-                self.picture
-                    .piece(square)
-                    .is_some_and(|man| man.color == color)
-            })
-        };
-        let both = men(Color::White) && men(Color::Black);
-        let deepest = if both { search::MISSED } else { 1 };
-        // Boards that look slowly tell them out of order. Before they are taken at that, what was missed is asked for.
-        let sure = dump_seen || !cx.can_dump;
-        let slow = sure.then_some(trail::SCAN_MS);
-        for slack in std::iter::once(FAST_SCAN_MS).chain(slow) {
-            for depth in 1..=deepest {
-                let (found, _) = self.lines_beside(&tip, mask, depth, since, slack);
-                if self.tell_missed(n, &tip, found, now, cx) {
-                    return true;
-                }
-            }
-        }
-        if sure && self.read_stop_as_slide(now, cx) {
-            return true;
-        }
-        // What was read before the loss was seen may be wrong itself.
-        let furthest = if sure { deepest.min(n) } else { 0 };
-        for back in 1..=furthest {
-            for depth in back..=search::MISSED {
-                let view = self.view(cx);
-                let from = view.position(n - back).clone();
-                let since = view.seen_at(n - back);
-                let (mut found, _) =
-                    self.lines_beside(&from, Bitboard::EMPTY, depth, since, trail::SCAN_MS);
-                found.retain(|line| keeps_what_was_pressed(line, &view, n - back));
-                if self.tell_missed(n - back, &from, found, now, cx) {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// A man was seen where he stopped, and not where he went on to.
-    fn read_stop_as_slide(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = self.view(cx);
-        let n = view.len();
-        let found = (n.saturating_sub(SLID)..n).rev().find_map(|keep| {
-            let stop = view.mv(keep)?;
-            let before = view.position(keep);
-            let left = self.trail.at(stop.to());
-            if !self.picture.is_empty(stop.to()) || left > view.seen_at(keep + 1) + self.timing.hold
-            {
-                return None;
-            }
-            before
-                .moves_from(stop.from()?)
-                .filter(|whole| is_by_way_of(*whole, stop))
-                .find_map(|whole| {
-                    let mut position = before.play_playable(whole);
-                    let mut line = vec![whole];
-                    for index in keep + 1..n {
-                        let m = view.mv(index).filter(|m| position.is_playable(*m))?;
-                        position = position.play_playable(m);
-                        line.push(m);
-                    }
-                    let open = self.picture.differing(position.board());
-                    explain::only_hands(&position, &self.picture, open).then_some((keep, line))
-                })
-        });
-        let Some((keep, line)) = found else {
-            return false;
-        };
-        let from = view.position(keep).clone();
-        self.tell_missed(keep, &from, vec![line], now, cx)
-    }
-
-    fn tell_missed(
-        &mut self,
-        keep: usize,
-        from: &Position,
-        found: Vec<Vec<Move>>,
-        now: Millis,
-        cx: &Context<'_>,
-    ) -> bool {
-        if found.is_empty() {
-            return false;
-        }
-        let lines = explain::Lines {
-            found,
-            complete: true,
-            refused: false,
-        };
-        self.jumped(from, keep, lines, now, cx);
-        // The record has to be brought up to date before it can be seen that nothing is wrong any more.
-        self.look_due = true;
-        true
     }
 
     /// A man went on from where he stopped while the answer was put down: what was read as his next move was the same one.
@@ -491,14 +392,6 @@ fn before_last(from: &Position, line: &[Move]) -> Option<(Position, Move)> {
         .iter()
         .fold(from.clone(), |position, m| position.play_playable(*m));
     Some((position, *last))
-}
-
-/// Whether this line has all moves that were pressed after so many plies, be it that one was castling.
-fn keeps_what_was_pressed(line: &[Move], view: &View<'_>, keep: usize) -> bool {
-    line.iter().enumerate().all(|(index, m)| {
-        let recorded = view.line.plies.get(keep + index);
-        recorded.is_none_or(|ply| !ply.pressed || ply.mv == *m || m.is_castle())
-    })
 }
 
 /// Whether the man may have been seen on this square on his way.

@@ -295,6 +295,7 @@ impl Sensing {
             if told_before > 0 {
                 self.tell_tentative(tentative, cx);
             }
+            let lines = lines.into_iter().map(weigh::Weighed::from).collect();
             self.tell_change(keep, moves, keep, CorrectionReason::Reread, lines, cx);
             return;
         }

@@ -20,19 +20,23 @@ use std::collections::VecDeque;
 pub mod explain;
 mod fast;
 mod faults;
+mod film;
 mod kings;
 mod look;
 mod press;
+mod reread;
 mod retrace;
 mod rivals;
 mod scan;
 mod search;
+mod stretch;
 mod trail;
 mod unseen;
 mod view;
 mod weigh;
 
 pub use crate::game::Seen;
+use film::{Film, Scene};
 use rivals::Rivals;
 use trail::{Journey, Order, Trail};
 use view::View;
@@ -266,6 +270,7 @@ pub struct Sensing {
     timing: Timing,
     picture: Picture,
     trail: Trail,
+    film: Film,
     last_change: Millis,
     /// The search that waits for quiet has been made for this placement.
     searched: bool,
@@ -292,6 +297,8 @@ pub struct Sensing {
     /// The last plies may have been a takeback; it is judged once the board has rested.
     retraced: bool,
     lost: Option<fast::Lost>,
+    /// When what was read in fast play is read once more.
+    check_at: Option<Millis>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -346,6 +353,7 @@ impl Sensing {
             timing,
             picture: Picture::default(),
             trail: Trail::default(),
+            film: Film::default(),
             last_change: 0,
             searched: true,
             dump_asked: false,
@@ -363,6 +371,7 @@ impl Sensing {
             away: None,
             retraced: false,
             lost: None,
+            check_at: None,
             look_due: false,
             waiting: None,
             waiting_since: 0,
@@ -392,9 +401,18 @@ impl Sensing {
             .as_ref()
             .is_some_and(|tentative| tentative.shown);
         for (square, contents) in changes {
-            if self.picture.set(*square, *contents).is_none() {
+            let Some(before) = self.picture.set(*square, *contents) else {
                 continue;
-            }
+            };
+            self.film.note(
+                now,
+                Scene::Square {
+                    square: *square,
+                    before,
+                    contents: *contents,
+                    in_dump: look == Look::Dump,
+                },
+            );
             changed.add(*square);
             if contents.is_empty() {
                 lifted.add(*square);
@@ -435,6 +453,17 @@ impl Sensing {
     /// The board tells of a change that leaves a square as it was read before: something was there, or gone, and nobody heard of it.
     pub fn handle_repeated(&mut self, now: Millis, square: Square) {
         self.trail.touch(now, square);
+        if let Some(contents) = self.picture.at(square) {
+            self.film.note(
+                now,
+                Scene::Square {
+                    square,
+                    before: Some(contents),
+                    contents,
+                    in_dump: false,
+                },
+            );
+        }
     }
 
     /// A dump came that was waited for; its changes, if any, were handed in before.
@@ -463,6 +492,7 @@ impl Sensing {
         if !cx.following {
             return;
         }
+        self.film.note(now, Scene::Press(side));
         self.unspent = None;
         // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
         let view = self.view(cx);
@@ -580,6 +610,7 @@ impl Sensing {
 
     /// What was seen of a record that is another one now, and was not told, counts no more.
     fn forget_play(&mut self, why: FaultEnd) {
+        self.film.clear();
         self.tentative = None;
         self.promotions_seen = false;
         self.ahead = None;
@@ -589,6 +620,7 @@ impl Sensing {
         self.away = None;
         self.retraced = false;
         self.lost = None;
+        self.check_at = None;
         self.look_due = false;
         self.resumed = false;
         self.waiting = None;
@@ -649,6 +681,13 @@ impl Sensing {
             self.look_for_missed(now, cx);
             self.tell_sync();
             return "lost";
+        }
+        if self.check_at.is_some_and(|at| now >= at) {
+            self.check_at = None;
+            if self.frozen_since.is_none() && self.waiting.is_none() {
+                self.check_stretch(cx);
+            }
+            return "reread";
         }
         if self.retraced && now >= self.last_change + self.timing.takeback {
             self.retraced = false;
@@ -736,6 +775,9 @@ impl Sensing {
         if let Some(lost) = self.lost {
             add(lost.at + self.timing.lost);
         }
+        if let Some(at) = self.check_at {
+            add(at);
+        }
         if self.retraced || (!self.dump_asked && (cx.can_dump || self.is_poor())) {
             add(self.last_change + self.timing.takeback);
         }
@@ -761,6 +803,7 @@ impl Sensing {
         self.look_due = false;
         self.retraced = false;
         self.lost = None;
+        self.check_at = None;
         self.searched = true;
         self.dump_asked = true;
         self.grace_passed = true;

@@ -4,7 +4,8 @@
 //! a square leaves one for each capture that the man could have made. Each rival is as long as the record, plays what is played after
 //! it, and is dropped once that cannot be played from there; what is left over of the doubt is told with the record.
 
-use super::weigh::Weight;
+use super::search::MISSED;
+use super::weigh::{Weighed, Weight};
 use super::*;
 use crate::board::Sense;
 use crate::game::Readings;
@@ -163,9 +164,12 @@ impl Sensing {
         moves: Vec<Seen>,
         stem: usize,
         why: CorrectionReason,
-        found: Vec<Vec<Move>>,
+        found: Vec<Weighed>,
         cx: &Context<'_>,
     ) {
+        if why == CorrectionReason::MovedOn {
+            self.check_if_fast(keep, &moves, cx);
+        }
         let had = !self.rivals.is_empty();
         if had || !found.is_empty() || !self.picture.is_exact() {
             self.advance(keep, &moves, stem, found, cx);
@@ -187,6 +191,53 @@ impl Sensing {
             why,
             readings,
         }));
+    }
+
+    /// Tells that the record may read otherwise from ply `keep` on: as one of these lines, of which the first is its own. So many of
+    /// their plies are recorded.
+    pub(super) fn tell_doubt(
+        &mut self,
+        keep: usize,
+        recorded: usize,
+        lines: Vec<Weighed>,
+        cx: &Context<'_>,
+    ) {
+        let n = cx.line.len();
+        let from = cx.line.position(keep);
+        let mut lines = lines.into_iter().map(|line| Weighed {
+            moves: line.moves.into_iter().take(recorded).collect(),
+            ..line
+        });
+        let Some(own) = lines.next() else { return };
+        // They are weighed against each other, and not as the record was.
+        self.rivals.weights.resize(n, 0);
+        for (index, weight) in self.rivals.weights[keep.min(n)..].iter_mut().enumerate() {
+            *weight = if index == 0 { own.weight } else { 0 };
+        }
+        for line in lines.filter(|line| line.moves != own.moves) {
+            let since = self.record(cx).seen_at(keep);
+            let moves = self.seen_along(from, &line.moves, since);
+            let rest = line.moves.len().saturating_sub(1);
+            self.rivals.others.push(Rival {
+                base: keep,
+                weights: std::iter::once(line.weight)
+                    .chain(std::iter::repeat_n(0, rest))
+                    .collect(),
+                joined: moves
+                    .last()
+                    .is_some_and(|last| is_same(&last.after, cx.line.tip())),
+                moves,
+            });
+        }
+        let readings = self.rivals.readings(&self.record(cx), false);
+        if readings.is_some() {
+            self.observations.push_back(Observation::Moved(Change {
+                keep: n,
+                moves: Vec::new(),
+                why: CorrectionReason::Reread,
+                readings,
+            }));
+        }
     }
 
     /// Somebody has said what these plies were: the record becomes this, and what contradicts it was not played. What else it may
@@ -238,7 +289,7 @@ impl Sensing {
         keep: usize,
         moves: &[Seen],
         stem: usize,
-        found: Vec<Vec<Move>>,
+        found: Vec<Weighed>,
         cx: &Context<'_>,
     ) {
         let record = self.record(cx);
@@ -275,18 +326,23 @@ impl Sensing {
                 stems.push(rival);
             }
         }
+        let given = !found.is_empty();
         for line in found {
             let from = record.position(keep).clone();
+            let rest = line.moves.len().saturating_sub(1);
             next.push(Rival {
                 base: keep,
-                weights: vec![0; line.len()],
-                moves: self.seen_along(&from, &line, record.seen_at(keep)),
+                weights: std::iter::once(line.weight)
+                    .chain(std::iter::repeat_n(0, rest))
+                    .take(line.moves.len())
+                    .collect(),
+                moves: self.seen_along(&from, &line.moves, record.seen_at(keep)),
                 joined: false,
             });
         }
-        let given = !next.is_empty() && self.picture.is_exact();
         for stem in stems {
-            if given && stem.moves.is_empty() {
+            // Those that were found are all that begin with the record; what is longer was asked for all that was seen.
+            if given && (stem.moves.is_empty() || length - cut > MISSED) {
                 continue;
             }
             let (from, since, last) = match stem.moves.last() {

@@ -4,6 +4,7 @@
 use super::explain::Lines;
 use super::faults::unfinished_fault;
 use super::look::{capture_square, castles_by, deepest_takeback, is_continued, sole};
+use super::weigh::Weighed;
 use super::*;
 
 impl Sensing {
@@ -569,7 +570,7 @@ impl Sensing {
         let rivals = if certain || self.is_poor() {
             Vec::new()
         } else {
-            found
+            found.into_iter().map(Weighed::from).collect()
         };
         self.tell_change(keep, moves, keep, CorrectionReason::Reread, rivals, cx);
     }

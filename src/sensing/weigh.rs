@@ -33,6 +33,13 @@ pub(super) struct Weighed {
     pub(super) weight: Weight,
 }
 
+/// A line against which nothing speaks.
+impl From<Vec<Move>> for Weighed {
+    fn from(moves: Vec<Move>) -> Weighed {
+        Weighed { moves, weight: 0 }
+    }
+}
+
 impl Sensing {
     /// The lines with what speaks against each, the likeliest first.
     pub(super) fn weighed(
@@ -148,7 +155,7 @@ impl Sensing {
 }
 
 /// What speaks against a player's choosing this move among others that look alike: only captures and exchanges do.
-fn implausible(position: &Position, m: Move, last: Option<Move>) -> Weight {
+pub(super) fn implausible(position: &Position, m: Move, last: Option<Move>) -> Weight {
     let exchange = match m.promotion() {
         None | Some(Role::Queen) => 0,
         Some(Role::Knight) => 30,

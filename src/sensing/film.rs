@@ -1,0 +1,84 @@
+//! What the squares showed, one change after the other, and the presses between: all that is known of a stretch of play.
+
+use crate::Millis;
+use crate::board::{Contents, Picture};
+use shakmaty::{Color, Square};
+use std::collections::VecDeque;
+
+/// No more is kept; some hundred plies of fast play.
+const LONGEST: usize = 512;
+
+/// What happened at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scene {
+    /// A square came to show this, or was told to show it still.
+    Square {
+        square: Square,
+        before: Option<Contents>,
+        contents: Contents,
+        /// Nobody knows when since it last told.
+        in_dump: bool,
+    },
+    Press(Color),
+}
+
+/// The last stretch of play, as it was seen.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Film {
+    scenes: VecDeque<(Millis, Scene)>,
+    /// Something older was dropped.
+    is_cut: bool,
+}
+
+impl Film {
+    pub(super) fn note(&mut self, at: Millis, scene: Scene) {
+        if self.scenes.len() == LONGEST {
+            self.scenes.pop_front();
+            self.is_cut = true;
+        }
+        self.scenes.push_back((at, scene));
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Film::default();
+    }
+
+    /// How many men were put down after this time.
+    pub(super) fn put_down_since(&self, since: Millis) -> usize {
+        let is_one = |scene: &&(Millis, Scene)| {
+            scene.0 > since
+                && matches!(scene.1, Scene::Square { contents, in_dump: false, .. } if !contents.is_empty())
+        };
+        self.scenes
+            .iter()
+            .rev()
+            .take_while(|(at, _)| *at > since)
+            .filter(is_one)
+            .count()
+    }
+
+    /// What happened after `since`, and what the board showed then, if `now` is what it shows at the end. Nothing where that is
+    /// longer ago than anybody remembers.
+    pub(super) fn since(
+        &self,
+        since: Millis,
+        now: &Picture,
+    ) -> Option<(Picture, Vec<(Millis, Scene)>)> {
+        let first = self.scenes.partition_point(|(at, _)| *at <= since);
+        if first == 0 && self.is_cut {
+            return None;
+        }
+        let mut picture = now.clone();
+        for (_, scene) in self.scenes.iter().skip(first).rev() {
+            if let Scene::Square {
+                square,
+                before: Some(before),
+                ..
+            } = scene
+            {
+                picture.set(*square, *before);
+            }
+        }
+        Some((picture, self.scenes.iter().skip(first).copied().collect()))
+    }
+}

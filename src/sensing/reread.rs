@@ -1,0 +1,872 @@
+//! Reads a stretch of play anew from all that was seen of it: which plies, one after the other, explain every change of every square.
+//!
+//! The stretch is gone through once. At each change every reading so far goes on without a ply, and with each ply that the squares speak
+//! for by then; the likeliest are carried on. So no ply is read before what follows it is known. What a reading cannot explain speaks
+//! against it: changes that were never told, men that stand where nobody put them, squares that changed for nothing.
+
+use super::film::Scene;
+use super::weigh::{Weight, implausible};
+use crate::Millis;
+use crate::board::{Contents, Picture};
+use crate::laws::position::Position;
+use shakmaty::{Bitboard, Board, ByColor, Color, Move, Piece, Role, Square, attacks};
+use std::collections::{HashMap, HashSet};
+
+/// A change that the board never told: one of a hundred.
+const UNTOLD: Weight = 46;
+/// A change that was told after the ply was made.
+const TOLD_LATE: Weight = 3;
+/// So long after it.
+const LATE_MS: Millis = 1_000;
+/// The captured man was overwritten.
+const OVERWRITTEN: Weight = 3;
+/// His square was seen empty.
+const TAKEN_AWAY: Weight = 13;
+/// King and rook exchange a square that was never seen to change.
+const EXCHANGED_UNSEEN: Weight = 30;
+/// A square on the way of a sliding man.
+const PASSED: Weight = 5;
+/// A captured man on his way off the board.
+const PASSED_BESIDE: Weight = 8;
+/// A square that changed, and changed back, for nothing.
+const TOUCHED: Weight = 30;
+/// A square of a ply that changed and changed back before.
+const AGAIN: Weight = 25;
+/// After so long it was for nothing.
+const TOUCH_MS: Millis = 2_000;
+/// The pawn waits for its exchange.
+const WAITS: Weight = 20;
+/// A man that none of the plies put there.
+const UNEXPLAINED: Weight = 60;
+/// The same while the plies that did may still be seen.
+const UNEXPLAINED_YET: Weight = 8;
+const YET_MS: Millis = 500;
+/// A second man of one side in the hand.
+const SECOND_HAND: Weight = 25;
+/// A ply while another man of its side is in the hand.
+const LEFT_IN_HAND: Weight = 20;
+/// Pressed before any move was seen.
+const PRESSED_EARLY: Weight = 12;
+/// A side moves again and has not pressed between.
+const NOT_PRESSED: Weight = 5;
+/// A man goes on in his direction from where he has just stopped, as another ply.
+const GONE_ON: Weight = 20;
+const STOP_MS: Millis = 250;
+/// Squares are told so much too early.
+const SLACK_MS: Millis = 60;
+/// Squares are told so much out of order, and what speaks against that.
+const DISORDER: [(Millis, Weight); 4] = [(20, 0), (60, 4), (300, 12), (1_000, 40)];
+
+/// So many readings are carried on.
+const WIDTH: usize = 64;
+/// None is that is so much less likely than the likeliest.
+const KEPT: Weight = 90;
+/// Of a reading that leads to the same position in another way so many are remembered.
+const OTHERS: usize = 8;
+/// No more plies are made at once.
+const AT_ONCE: usize = 4;
+
+/// What may have been played.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub(super) plies: Vec<(Move, Millis)>,
+    pub(super) weight: Weight,
+    /// Men stand where none of the plies put them.
+    pub(super) is_unexplained: bool,
+}
+
+impl Reading {
+    pub(super) fn moves(&self) -> Vec<Move> {
+        self.plies.iter().map(|(m, _)| *m).collect()
+    }
+}
+
+/// All readings of this stretch that are worth a thought, the likeliest first.
+pub(super) fn readings(
+    from: &Position,
+    last: Option<Move>,
+    picture: Picture,
+    scenes: &[(Millis, Scene)],
+    since: Millis,
+) -> Vec<Reading> {
+    let open = picture.differing(from.board());
+    let first = Path {
+        node: None,
+        plies: 0,
+        position: from.clone(),
+        last,
+        open: open
+            .into_iter()
+            .map(|square| Open {
+                square,
+                since,
+                at: since,
+                man: picture.at(square).filter(|shown| !shown.is_empty()),
+                lifted: picture.is_empty(square),
+                filled: !picture.is_empty(square),
+                in_dump: false,
+                changes: 1,
+                stood: 0,
+            })
+            .collect(),
+        owed: Vec::new(),
+        weight: 0,
+        last_at: since,
+        moved: ByColor::default(),
+        pressed: ByColor {
+            white: true,
+            black: true,
+        },
+        others: Vec::new(),
+    };
+    let mut reader = Reader {
+        is_poor: picture.sense() != crate::board::Sense::Piece,
+        has_presses: scenes
+            .iter()
+            .any(|(_, scene)| matches!(scene, Scene::Press(_))),
+        picture,
+        nodes: Vec::new(),
+        paths: vec![first],
+        now: since,
+        limit: KEPT,
+    };
+    reader.begin();
+    for (at, scene) in scenes {
+        reader.now = *at;
+        reader.go_on(*scene);
+    }
+    reader.finish()
+}
+
+struct Reader {
+    is_poor: bool,
+    /// Presses are told here.
+    has_presses: bool,
+    picture: Picture,
+    nodes: Vec<Node>,
+    paths: Vec<Path>,
+    now: Millis,
+    /// What is less likely than this is no reading.
+    limit: Weight,
+}
+
+/// A ply, and the one before it.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    before: Option<usize>,
+    ply: Move,
+    at: Millis,
+}
+
+/// A reading so far.
+#[derive(Debug, Clone)]
+struct Path {
+    node: Option<usize>,
+    plies: usize,
+    position: Position,
+    last: Option<Move>,
+    /// Squares that changed, and no ply explains why.
+    open: Vec<Open>,
+    /// Squares that a ply has changed, and that were not told yet.
+    owed: Vec<Owed>,
+    weight: Weight,
+    /// When its last ply was seen, and the one before.
+    last_at: Millis,
+    /// The last ply of each side, with when it was seen, and whether it was pressed.
+    moved: ByColor<Option<(Move, Millis)>>,
+    pressed: ByColor<bool>,
+    /// Other ways to where it leads: their last node, the plies that it replaces, and how much less likely they are.
+    others: Vec<(Option<usize>, usize, Weight)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    square: Square,
+    /// When it first changed, and last.
+    since: Millis,
+    at: Millis,
+    /// What stood there last.
+    man: Option<Contents>,
+    lifted: bool,
+    filled: bool,
+    in_dump: bool,
+    /// How often it changed.
+    changes: Weight,
+    /// For so long something stood there that left again.
+    stood: Millis,
+}
+
+impl Open {
+    /// The longer a man stood, the less he was only passing.
+    fn weight_of(&self, weight: Weight) -> Weight {
+        weight + (self.stood.min(400) / 15) as Weight
+    }
+
+    /// It changed, and changed back, perhaps more than once, for nothing.
+    fn touches(&self) -> Weight {
+        self.weight_of(TOUCHED * self.changes.div_ceil(2))
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Owed {
+    square: Square,
+    at: Millis,
+    weight: Weight,
+}
+
+/// What a ply needs to have been made.
+struct Evidence {
+    weight: Weight,
+    at: Millis,
+    owed: Vec<Square>,
+    owed_weight: Weight,
+    /// Its man was seen to arrive.
+    has_arrived: bool,
+}
+
+impl Path {
+    /// The squares on which a man was put that no ply explains.
+    fn arrived(&self) -> Bitboard {
+        let filled = self.open.iter().filter(|open| open.filled);
+        filled.map(|open| open.square).collect()
+    }
+
+    fn open_at(&self, square: Square) -> Option<&Open> {
+        self.open.iter().find(|open| open.square == square)
+    }
+
+    fn note(&mut self, at: Millis, square: Square, contents: Contents, in_dump: bool) {
+        let index = match self.open.iter().position(|open| open.square == square) {
+            Some(index) => index,
+            None => {
+                self.open.push(Open {
+                    square,
+                    since: at,
+                    at,
+                    man: None,
+                    lifted: false,
+                    filled: false,
+                    in_dump,
+                    changes: 0,
+                    stood: 0,
+                });
+                self.open.len() - 1
+            }
+        };
+        let open = &mut self.open[index];
+        // When that was which only a dump shows, nobody knows.
+        if contents.is_empty() && open.filled && !in_dump {
+            open.stood = open.stood.max(at.saturating_sub(open.at));
+        }
+        open.changes += 1;
+        open.at = at;
+        open.in_dump = in_dump;
+        if contents.is_empty() {
+            open.lifted = true;
+        } else {
+            open.filled = true;
+            open.man = Some(contents);
+        }
+    }
+}
+
+impl Reader {
+    /// What stands on the board from the first may be the next ply already.
+    fn begin(&mut self) {
+        let mut next = self.paths.clone();
+        for path in std::mem::take(&mut self.paths) {
+            let arrived = path.arrived() & !self.picture.vacant();
+            self.extend(&path, arrived, 0, &mut next);
+        }
+        self.paths = self.likeliest(next);
+    }
+
+    fn go_on(&mut self, scene: Scene) {
+        let mut next: Vec<Path> = Vec::with_capacity(self.paths.len() * 2);
+        let paths = std::mem::take(&mut self.paths);
+        match scene {
+            Scene::Square {
+                square,
+                contents,
+                in_dump,
+                ..
+            } => {
+                self.picture.set(square, contents);
+                for path in paths {
+                    self.show(path, square, contents, in_dump, &mut next);
+                }
+            }
+            Scene::Press(side) => {
+                for path in paths {
+                    self.press(path, side, &mut next);
+                }
+            }
+        }
+        self.paths = self.likeliest(next);
+    }
+
+    /// A square has changed.
+    fn show(
+        &mut self,
+        mut path: Path,
+        square: Square,
+        contents: Contents,
+        in_dump: bool,
+        next: &mut Vec<Path>,
+    ) {
+        let expected = path.position.board().piece_at(square);
+        if contents.agrees(expected)
+            && let Some(index) = path.owed.iter().position(|owed| owed.square == square)
+        {
+            let owed = path.owed.swap_remove(index);
+            if in_dump || self.now <= owed.at + LATE_MS {
+                path.weight = path.weight.saturating_sub(owed.weight) + TOLD_LATE;
+            }
+            next.push(path);
+            return;
+        }
+        path.note(self.now, square, contents, in_dump);
+        self.forget_touches(&mut path);
+        next.push(path.clone());
+        self.extend(&path, Bitboard::from(square), 0, next);
+    }
+
+    /// A side has pressed: it has moved.
+    fn press(&mut self, mut path: Path, side: Color, next: &mut Vec<Path>) {
+        if path.position.turn() == side {
+            for (m, evidence) in self.unseen(&path) {
+                if path.open_at(m.from().unwrap_or(m.to())).is_some() {
+                    let mut played = self.play(&path, m, evidence);
+                    *played.pressed.get_mut(side) = true;
+                    next.push(played);
+                }
+            }
+            path.weight += PRESSED_EARLY;
+        }
+        *path.pressed.get_mut(side) = true;
+        next.push(path);
+    }
+
+    /// What changed back long ago, and was part of nothing.
+    fn forget_touches(&self, path: &mut Path) {
+        let board = path.position.board();
+        let mut weight = 0;
+        path.open.retain(|open| {
+            let agrees = self
+                .picture
+                .at(open.square)
+                .is_some_and(|shown| shown.agrees(board.piece_at(open.square)));
+            let is_over = agrees && open.at + TOUCH_MS < self.now;
+            weight += if is_over { open.touches() } else { 0 };
+            !is_over
+        });
+        path.weight += weight;
+    }
+
+    /// The plies that the squares speak for by now, one of these among them.
+    fn extend(&mut self, path: &Path, changed: Bitboard, depth: usize, next: &mut Vec<Path>) {
+        if depth == AT_ONCE {
+            return;
+        }
+        for m in path.position.moves() {
+            let squares = path.position.effects(m).squares();
+            if (squares & changed).is_empty() {
+                continue;
+            }
+            let Some(evidence) = self.evidence(path, m).filter(|found| found.has_arrived) else {
+                continue;
+            };
+            if path.weight + evidence.weight > self.limit {
+                continue;
+            }
+            let played = self.play(path, m, evidence);
+            let arrived = played.arrived() & !self.picture.vacant();
+            if arrived.any() {
+                self.extend(&played, arrived, depth + 1, next);
+            }
+            next.push(played);
+        }
+        // A ply that nobody saw finished may have come before.
+        let us = path.position.turn();
+        let is_due = (changed & !self.picture.vacant())
+            .into_iter()
+            .any(|square| self.picture.piece(square).is_none_or(|man| man.color != us));
+        if depth + 1 < AT_ONCE && is_due {
+            for (m, evidence) in self.unseen(path) {
+                if path.weight + evidence.weight > self.limit {
+                    continue;
+                }
+                let played = self.play(path, m, evidence);
+                if played.weight <= self.limit {
+                    self.extend(&played, changed, depth + 1, next);
+                }
+            }
+        }
+    }
+
+    /// Plies whose man was not seen to arrive.
+    fn unseen(&self, path: &Path) -> Vec<(Move, Evidence)> {
+        let board = path.position.board();
+        let own = board.by_color(path.position.turn());
+        let lifted: Bitboard = path
+            .open
+            .iter()
+            .filter(|open| open.lifted && own.contains(open.square))
+            .map(|open| open.square)
+            .collect();
+        let lifted = lifted & self.picture.vacant();
+        let mut found = Vec::new();
+        for m in path.position.moves() {
+            let is_lifted = m.from().is_some_and(|from| lifted.contains(from));
+            if !is_lifted || m.is_castle() {
+                continue;
+            }
+            if let Some(evidence) = self.evidence(path, m).filter(|found| !found.has_arrived) {
+                found.push((m, evidence));
+            }
+        }
+        found
+    }
+
+    /// What speaks for this ply, and against it; nothing if it cannot have been made yet.
+    fn evidence(&self, path: &Path, m: Move) -> Option<Evidence> {
+        let position = &path.position;
+        let board = position.board();
+        let effects = position.effects(m);
+        let mut evidence = Evidence {
+            weight: 0,
+            at: 0,
+            owed: Vec::new(),
+            owed_weight: 0,
+            has_arrived: false,
+        };
+        let mut in_dump = false;
+        for (square, man) in effects.iter() {
+            let shown = self
+                .picture
+                .at(square)
+                .is_none_or(|contents| contents.agrees(man));
+            let open = path.open_at(square);
+            let is_owed = path.owed.iter().any(|owed| owed.square == square);
+            match (shown, open) {
+                (true, Some(open)) => {
+                    // It changes once, or twice where a man is taken away first.
+                    evidence.weight += AGAIN * (open.changes.saturating_sub(1) / 2);
+                    if man.is_some() {
+                        evidence.has_arrived = true;
+                        evidence.at = evidence.at.max(open.at);
+                        in_dump |= open.in_dump;
+                        if m.is_capture() && board.piece_at(square).is_some() {
+                            evidence.weight += if open.lifted { TAKEN_AWAY } else { OVERWRITTEN };
+                        }
+                    }
+                }
+                (true, None) if is_owed => {}
+                (true, None) if man.is_some() => match m {
+                    Move::Castle { .. } => evidence.weight += EXCHANGED_UNSEEN,
+                    _ => evidence.weight += OVERWRITTEN,
+                },
+                (true, None) => return None,
+                (false, _) => {
+                    evidence.owed.push(square);
+                    let pawn = Role::Pawn.of(position.turn());
+                    let waits = m.promotion().is_some()
+                        && self
+                            .picture
+                            .at(square)
+                            .is_some_and(|contents| contents.agrees(Some(pawn)));
+                    if waits && open.is_some() {
+                        evidence.has_arrived = true;
+                        evidence.at = evidence.at.max(open.map_or(0, |open| open.at));
+                        evidence.owed_weight += WAITS;
+                    } else {
+                        evidence.owed_weight += UNTOLD;
+                    }
+                }
+            }
+        }
+        if evidence.owed.len() > 1 {
+            return None;
+        }
+        if !evidence.has_arrived {
+            let left = m.from().and_then(|from| path.open_at(from));
+            evidence.at = left.map_or(self.now, |open| open.at);
+            in_dump |= left.is_some_and(|open| open.in_dump);
+        }
+        evidence.weight += evidence.owed_weight;
+        if !in_dump {
+            let late = path.last_at.saturating_sub(evidence.at);
+            let disorder = DISORDER.iter().find(|(slack, _)| late <= *slack)?;
+            evidence.weight += disorder.1;
+        }
+        if self.is_poor || !evidence.has_arrived {
+            evidence.weight += implausible(position, m, path.last);
+        }
+        Some(evidence)
+    }
+
+    fn play(&mut self, path: &Path, m: Move, evidence: Evidence) -> Path {
+        let position = &path.position;
+        let squares = position.effects(m).squares();
+        let mut next = path.clone();
+        next.position = position.play_playable(m);
+        next.last = Some(m);
+        next.weight += evidence.weight;
+        let at = evidence.at.max(path.last_at);
+        next.last_at = at;
+        let us = position.turn();
+        if self.has_presses && !*path.pressed.get(us) {
+            next.weight += NOT_PRESSED;
+        }
+        *next.pressed.get_mut(us) = false;
+        if let Some((stop, stopped_at)) = *path.moved.get(us)
+            && let (Some(from), Some(left)) = (
+                stop.from().filter(|_| m.from() == Some(stop.to())),
+                path.open_at(stop.to()),
+            )
+            && left.at < stopped_at + STOP_MS
+            && attacks::between(from, m.to()).contains(stop.to())
+        {
+            let stood = left.at.saturating_sub(stopped_at);
+            next.weight += GONE_ON + (STOP_MS - stood.min(STOP_MS)) as Weight / 10;
+        }
+        *next.moved.get_mut(us) = Some((m, evidence.at));
+        self.nodes.push(Node {
+            before: path.node,
+            ply: m,
+            at,
+        });
+        next.node = Some(self.nodes.len() - 1);
+        next.plies += 1;
+        next.open.retain(|open| !squares.contains(open.square));
+        next.owed.retain(|owed| !squares.contains(owed.square));
+        let share = evidence
+            .owed_weight
+            .checked_div(evidence.owed.len() as Weight)
+            .unwrap_or(0);
+        next.owed.extend(evidence.owed.iter().map(|square| Owed {
+            square: *square,
+            at,
+            weight: share,
+        }));
+        // Squares on the way, and those beside a capture.
+        let way = m
+            .from()
+            .map_or(Bitboard::EMPTY, |from| attacks::between(from, m.to()));
+        let beside = if m.is_capture() {
+            attacks::king_attacks(m.to())
+        } else {
+            Bitboard::EMPTY
+        };
+        let board = next.position.board();
+        let mover = Some(m.role().of(us));
+        let victim = m.capture().map(|role| role.of(!us));
+        let left = m
+            .from()
+            .and_then(|from| path.open_at(from))
+            .map_or(0, |open| open.since.saturating_sub(SLACK_MS));
+        let mut weight = 0;
+        next.open.retain(|open| {
+            let agrees = self
+                .picture
+                .at(open.square)
+                .is_some_and(|shown| shown.agrees(board.piece_at(open.square)));
+            let was = |man: Option<Piece>| open.man.is_some_and(|shown| shown.agrees(man));
+            let once = agrees && open.changes <= 2;
+            if once && way.contains(open.square) && open.since >= left && was(mover) {
+                weight += open.weight_of(PASSED);
+                return false;
+            }
+            if once
+                && beside.contains(open.square)
+                && board.piece_at(open.square).is_none()
+                && was(victim)
+            {
+                weight += open.weight_of(PASSED_BESIDE);
+                return false;
+            }
+            if !agrees && board.color_at(open.square) == Some(us) && open.at < at {
+                weight += LEFT_IN_HAND;
+            }
+            true
+        });
+        next.weight += weight;
+        next
+    }
+
+    /// What speaks against a reading that ended here.
+    fn pending(&self, path: &Path, is_end: bool) -> (Weight, bool) {
+        let board = path.position.board();
+        let mut weight = 0;
+        let mut unexplained = false;
+        let mut hands = [0, 0];
+        for open in &path.open {
+            let man = board.piece_at(open.square);
+            let shown = self.picture.at(open.square);
+            if shown.is_none_or(|shown| shown.agrees(man)) {
+                weight += match is_end {
+                    true if open.at + YET_MS < self.now => open.touches(),
+                    true => open.touches() / 3,
+                    false => 0,
+                };
+                continue;
+            }
+            match (man, self.picture.is_empty(open.square)) {
+                (Some(man), true) => {
+                    let hand = &mut hands[man.color.fold_wb(0, 1)];
+                    *hand += 1;
+                    weight += if *hand > 1 { SECOND_HAND } else { 0 };
+                }
+                _ if is_end => {
+                    weight += UNEXPLAINED;
+                    unexplained = true;
+                }
+                _ if open.at + YET_MS < self.now => weight += UNEXPLAINED,
+                _ => weight += UNEXPLAINED_YET,
+            }
+        }
+        (weight, unexplained)
+    }
+
+    /// The readings to carry on.
+    fn likeliest(&mut self, paths: Vec<Path>) -> Vec<Path> {
+        let mut ranked: Vec<(Weight, Path)> = paths
+            .into_iter()
+            .map(|path| (path.weight + self.pending(&path, false).0, path))
+            .collect();
+        ranked.sort_by_key(|(weight, _)| *weight);
+        let best = ranked.first().map_or(0, |(weight, _)| *weight);
+        self.limit = best + KEPT;
+        let mut kept: Vec<Path> = Vec::with_capacity(WIDTH);
+        let mut known: HashMap<(Board, usize, u64, u64), usize> = HashMap::new();
+        for (weight, path) in ranked {
+            if weight > best + KEPT {
+                break;
+            }
+            let squares = |all: &mut dyn Iterator<Item = Square>| -> u64 {
+                all.fold(Bitboard::EMPTY, |all, square| all.with(square))
+                    .into()
+            };
+            let key = (
+                path.position.board().clone(),
+                path.plies,
+                squares(&mut path.open.iter().map(|open| open.square)),
+                squares(&mut path.owed.iter().map(|owed| owed.square)),
+            );
+            match known.get(&key) {
+                Some(index) => {
+                    let same = &mut kept[*index];
+                    if same.node != path.node && same.others.len() < OTHERS {
+                        let behind = path.weight.saturating_sub(same.weight);
+                        same.others.push((path.node, path.plies, behind));
+                    }
+                }
+                None if kept.len() < WIDTH => {
+                    known.insert(key, kept.len());
+                    kept.push(path);
+                }
+                None => {}
+            }
+        }
+        kept
+    }
+
+    fn line(&self, node: Option<usize>) -> Vec<(Move, Millis)> {
+        let mut plies = Vec::new();
+        let mut next = node;
+        while let Some(node) = next.and_then(|index| self.nodes.get(index)) {
+            plies.push((node.ply, node.at));
+            next = node.before;
+        }
+        plies.reverse();
+        plies
+    }
+
+    fn finish(self) -> Vec<Reading> {
+        let mut readings: Vec<Reading> = Vec::new();
+        for path in &self.paths {
+            let (pending, is_unexplained) = self.pending(path, true);
+            let plies = self.line(path.node);
+            let weight = path.weight + pending;
+            for (node, replaced, behind) in &path.others {
+                let mut other = self.line(*node);
+                other.extend(plies.iter().skip(*replaced));
+                readings.push(Reading {
+                    plies: other,
+                    weight: weight + behind,
+                    is_unexplained,
+                });
+            }
+            readings.push(Reading {
+                plies,
+                weight,
+                is_unexplained,
+            });
+        }
+        readings.sort_by_key(|reading| reading.weight);
+        let mut known: HashSet<Vec<Move>> = HashSet::new();
+        readings.retain(|reading| known.insert(reading.moves()));
+        readings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Sense;
+
+    /// Reads changes that follow each other in steps of 100 ms, as `e2- e4P` or `e4x` on a board that knows no men; `w` and `b` are
+    /// presses, and a `D` at the end marks what only a dump told. Gives the likeliest lines, with what speaks against them.
+    fn read(fen: &str, sense: Sense, changes: &str) -> Vec<(String, Weight)> {
+        let from = Position::from_fen(fen, false).expect("test fen");
+        let mut picture = Picture::of(from.board(), sense);
+        let start = picture.clone();
+        let mut at = 0;
+        let mut scenes = Vec::new();
+        for word in changes.split(' ') {
+            at += 100;
+            let scene = match word {
+                "w" => Scene::Press(Color::White),
+                "b" => Scene::Press(Color::Black),
+                word => {
+                    let square: Square = word[..2].parse().expect("a square");
+                    let contents = match word[2..].trim_end_matches('D') {
+                        "-" => Contents::Empty,
+                        "x" => Contents::Occupied,
+                        man => Contents::Piece(
+                            Piece::from_char(man.chars().next().expect("a man")).expect("a man"),
+                        ),
+                    };
+                    Scene::Square {
+                        square,
+                        before: picture.set(square, contents).unwrap_or(None),
+                        contents,
+                        in_dump: word.ends_with('D'),
+                    }
+                }
+            };
+            scenes.push((at, scene));
+        }
+        let lines = readings(&from, None, start, &scenes, 0);
+        lines
+            .iter()
+            .map(|reading| {
+                let mut position = from.clone();
+                let uci = reading.plies.iter().map(|(m, _)| {
+                    let uci = position.uci(*m);
+                    position = position.play(*m);
+                    uci
+                });
+                (uci.collect::<Vec<_>>().join(" "), reading.weight)
+            })
+            .collect()
+    }
+
+    const INITIAL: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    const OPEN: &str = "rnbqkbnr/ppp1pppp/8/3p4/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2";
+
+    #[test]
+    fn plies_are_told_by_all_that_was_seen() {
+        let table = [
+            (
+                "overlapping hands",
+                INITIAL,
+                Sense::Piece,
+                "e2- e7- e4P g1- e5p f3N",
+                "e2e4 e7e5 g1f3",
+            ),
+            (
+                "a bishop that stops on his way",
+                "4k3/8/8/8/8/8/8/2B1K3 w - - 0 1",
+                Sense::Piece,
+                "c1- d2B d2- e8- e3B e7k",
+                "c1e3 e8e7",
+            ),
+            (
+                "an arrival that a dump tells",
+                INITIAL,
+                Sense::Piece,
+                "e2- e7- e5p g1- f3N e4PD",
+                "e2e4 e7e5 g1f3",
+            ),
+            (
+                "a man that is never seen to leave",
+                INITIAL,
+                Sense::Piece,
+                "e4P e7- e5p g1- f3N",
+                "e2e4 e7e5 g1f3",
+            ),
+            (
+                "captures that no square shows",
+                OPEN,
+                Sense::Presence,
+                "e4- w d8- b b1- c3x w d5- a5x b",
+                "e4d5 d8d5 b1c3 d5a5",
+            ),
+            (
+                "castling while the opponent lifts",
+                "r3k3/8/8/8/8/8/8/4K2R w Kq - 0 1",
+                Sense::Presence,
+                "e1- h1- g1x a8- f1x w d8x b",
+                "e1g1 a8d8",
+            ),
+        ];
+        for (name, fen, sense, changes, expected) in table {
+            let lines = read(fen, sense, changes);
+            assert_eq!(lines[0].0, expected, "{name}: {lines:?}");
+        }
+    }
+
+    /// A knight came to d4 from f3 or from e2, and was seen on neither.
+    #[test]
+    fn what_nothing_tells_apart_is_as_likely() {
+        let fen = "rnbqkbnr/pp2pppp/3p4/8/3pP3/8/PPP2PPP/RNBQKBNR w KQkq - 0 4";
+        let lines = read(fen, Sense::Piece, "g1- g8- f6n d4N b8- c6n");
+        let likely: Vec<&str> = lines
+            .iter()
+            .filter(|line| line.1 == lines[0].1)
+            .map(|line| line.0.as_str())
+            .collect();
+        assert!(likely.contains(&"g1f3 g8f6 f3d4 b8c6"), "{lines:?}");
+        assert!(likely.contains(&"g1e2 g8f6 e2d4 b8c6"), "{lines:?}");
+    }
+
+    /// Whatever squares do, readings are legal lines, or there are none.
+    #[test]
+    fn readings_of_nonsense_are_legal_lines() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        let from = Position::initial();
+        for _ in 0..40 {
+            let mut picture = Picture::of(from.board(), Sense::Piece);
+            let start = picture.clone();
+            let scenes: Vec<(Millis, Scene)> = (0..30)
+                .map(|step| {
+                    let square = Square::new(rng.u32(0..64));
+                    let contents = match rng.u32(0..3) {
+                        0 => Contents::Empty,
+                        _ => Contents::Piece(
+                            Role::ALL[rng.usize(0..6)].of(Color::ALL[rng.usize(0..2)]),
+                        ),
+                    };
+                    let before = picture.at(square);
+                    picture.set(square, contents);
+                    let scene = Scene::Square {
+                        square,
+                        before,
+                        contents,
+                        in_dump: rng.bool(),
+                    };
+                    (step * 90, scene)
+                })
+                .collect();
+            for reading in readings(&from, None, start, &scenes, 0) {
+                let mut position = from.clone();
+                for (m, _) in reading.plies {
+                    assert!(position.is_playable(m));
+                    position = position.play(m);
+                }
+            }
+        }
+    }
+}

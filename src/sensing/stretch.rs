@@ -1,0 +1,162 @@
+//! Fast play is read once more when what followed is known, and wherever the board does not show what the record says.
+
+use super::fast::FAST_MS;
+use super::reread::{self, Reading};
+use super::weigh::{Weighed, Weight};
+use super::*;
+
+/// So many plies are read anew at once; more where fewer do not explain the board.
+const STRETCHES: [usize; 3] = [12, 30, 80];
+/// So many plies one after the other, each without thought, are fast play.
+const FAST_PLIES: usize = 4;
+/// So long after a ply that was played fast the record is read once more.
+const CHECK_MS: Millis = 1_500;
+/// So much likelier, another reading takes the place of the record.
+const SURE: Weight = 20;
+/// So much less likely, at most, it is a doubt.
+const DOUBTFUL: Weight = 30;
+/// More than this, and this for each ply, speaks against no reading of what hands do.
+const SOUND: Weight = 60;
+const SOUND_PER_PLY: Weight = 15;
+
+/// The last plies, as they read from all that was seen of them.
+struct Reread {
+    keep: usize,
+    /// It is what the record says, but for a last move that may not be finished.
+    confirms: bool,
+    /// It is not what was read so far, or more than that.
+    is_news: bool,
+    seen: Vec<Seen>,
+    /// All that it may read; the first is itself.
+    lines: Vec<Weighed>,
+}
+
+impl Sensing {
+    /// Reads the last plies anew where the record does not explain the board.
+    pub(super) fn read_stretch(&mut self, cx: &Context<'_>) -> bool {
+        let reread = STRETCHES
+            .iter()
+            .find_map(|back| self.reread(*back, cx).filter(|reread| reread.is_news));
+        match reread {
+            Some(reread) => {
+                self.tell_reread(reread, cx);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What is told now is asked once more if it was played fast.
+    pub(super) fn check_if_fast(&mut self, keep: usize, moves: &[Seen], cx: &Context<'_>) {
+        let record = self.record(cx);
+        let times: Vec<Millis> = (0..FAST_PLIES)
+            .filter_map(|back| (keep + moves.len()).checked_sub(back))
+            .map(|plies| match plies.checked_sub(keep + 1) {
+                Some(index) => moves[index].at,
+                None => record.seen_at(plies),
+            })
+            .collect();
+        let is_fast = times.windows(2).all(|two| two[0] < two[1] + FAST_MS);
+        if is_fast && times.len() == FAST_PLIES {
+            self.check_at.get_or_insert(times[0] + CHECK_MS);
+        }
+    }
+
+    /// Hands were fast of late: whether the record is what was played is asked once more, now that what followed is known.
+    pub(super) fn check_stretch(&mut self, cx: &Context<'_>) {
+        let Some(reread) = self.reread(STRETCHES[0], cx) else {
+            return;
+        };
+        let read = self.view(cx).len() - reread.keep;
+        if !reread.confirms || reread.seen.len() > read + 1 {
+            self.tell_reread(reread, cx);
+        } else if self.rivals.is_empty() {
+            let told = cx.line.len().saturating_sub(reread.keep);
+            self.tell_doubt(reread.keep, told, reread.lines, cx);
+        }
+    }
+
+    /// The last plies as they read from all that was seen of them, if that explains the board.
+    fn reread(&self, back: usize, cx: &Context<'_>) -> Option<Reread> {
+        let view = self.view(cx);
+        let n = view.len();
+        let keep = n.saturating_sub(back);
+        let since = if keep == 0 { 0 } else { view.seen_at(keep) };
+        let (picture, scenes) = self.film.since(since, &self.picture)?;
+        let from = view.position(keep);
+        let readings = reread::readings(from, view.last_of(keep), picture, &scenes, since);
+        let read: Vec<Move> = (keep..n).filter_map(|index| view.mv(index)).collect();
+        let best = readings.first()?;
+        // What was read last may not be finished.
+        let settled = &read[..read.len().saturating_sub(1)];
+        let own = readings
+            .iter()
+            .find(|reading| reading.moves().starts_with(settled))
+            .filter(|own| own.weight < best.weight + SURE);
+        let chosen = own.unwrap_or(best);
+        let line = chosen.moves();
+        if chosen.is_unexplained || chosen.weight > SOUND + SOUND_PER_PLY * line.len() as Weight {
+            return None;
+        }
+        let is_doubt = |reading: &&Reading| {
+            reading.weight <= best.weight + DOUBTFUL
+                && !reading.is_unexplained
+                && reading.plies.len() == line.len()
+        };
+        let weighed = |reading: &Reading| Weighed {
+            moves: reading.moves(),
+            weight: reading.weight.saturating_sub(best.weight),
+        };
+        let mut lines = vec![weighed(chosen)];
+        lines.extend(
+            readings
+                .iter()
+                .filter(is_doubt)
+                .map(weighed)
+                .filter(|other| other.moves != line),
+        );
+        let mut position = from.clone();
+        let seen = chosen
+            .plies
+            .iter()
+            .map(|(m, at)| {
+                let seen = Seen::found(&position, *m, *at);
+                position = seen.after.clone();
+                seen
+            })
+            .collect();
+        Some(Reread {
+            keep,
+            confirms: own.is_some(),
+            is_news: line != read,
+            seen,
+            lines,
+        })
+    }
+
+    fn tell_reread(&mut self, reread: Reread, cx: &Context<'_>) {
+        let Reread {
+            keep, seen, lines, ..
+        } = reread;
+        let recorded = |index: usize| cx.line.plies.get(keep + index).map(|ply| ply.mv);
+        let same = (0..seen.len())
+            .take_while(|index| {
+                let mut alike = lines.iter().map(|line| line.moves[*index]);
+                alike.all(|m| Some(m) == recorded(*index))
+            })
+            .count();
+        let base = keep + same;
+        let moves: Vec<Seen> = seen.into_iter().skip(same).collect();
+        let lines = lines
+            .into_iter()
+            .map(|line| Weighed {
+                moves: line.moves[same..].to_vec(),
+                ..line
+            })
+            .collect();
+        self.tentative = None;
+        self.tell_change(base, moves, base, CorrectionReason::Reread, lines, cx);
+        // The record has to be brought up to date before it can be seen that nothing is wrong any more.
+        self.look_due = true;
+    }
+}
