@@ -20,7 +20,7 @@ const BETTER: i64 = 15;
 /// No more are carried on; the likeliest are.
 const MOST: usize = 64;
 /// A man on his way off the board does not often stand still; no rival that is less likely than that explains him better.
-pub(super) const PASSING: i64 = 20;
+pub(super) const PASSING: i64 = DOUBT;
 /// Their state is kept for so many plies: what was seen of the last ones may still turn out to be something else.
 const REMEMBERED: usize = 3;
 
@@ -59,6 +59,20 @@ struct Rival {
 impl Rival {
     fn end(&self) -> usize {
         self.base + self.moves.len()
+    }
+
+    /// Whether it is the record but for what a pawn was exchanged for. Nothing that is played over the new man tells what he was, so
+    /// that this stays in doubt as long as he can have been another.
+    fn differs_in_exchange(&self, record: &View<'_>) -> bool {
+        let alike = |one: Move, other: Move| {
+            (one.from(), one.to()) == (other.from(), other.to())
+                && one.promotion().is_some() == other.promotion().is_some()
+        };
+        self.moves.iter().enumerate().all(|(index, seen)| {
+            record
+                .mv(self.base + index)
+                .is_some_and(|mv| alike(mv, seen.mv))
+        })
     }
 
     fn truncate(&mut self, plies: usize) {
@@ -102,7 +116,7 @@ impl Rivals {
         let doubts: Vec<&Rival> = self
             .others
             .iter()
-            .filter(|rival| self.behind(rival) <= DOUBT)
+            .filter(|rival| self.behind(rival) <= DOUBT || rival.differs_in_exchange(record))
             .collect();
         let keep = doubts.iter().map(|rival| rival.base).min();
         let Some(keep) = keep else {

@@ -90,7 +90,9 @@ impl Sensing {
         let mask = self.mask_of(&view, differing);
         if let Some(moves) = self.two_plies(&view, differing, mask, false, now) {
             self.arrived_by(moves, now, cx);
-        } else {
+        } else if explain::is_only_missing(view.tip(), &self.picture, differing)
+            || !self.match_rivals(now, cx)
+        {
             self.suppose_capture(now, cx);
         }
     }
@@ -171,7 +173,12 @@ impl Sensing {
         let n = view.len();
         // He may be the one that moved last, and have gone on from where he stopped.
         let keep = match view.last() {
-            Some(last) if self.picture.is_empty(last.to()) && !self.is_completed(n, cx) => n - 1,
+            Some(last)
+                if self.picture.is_empty(last.to())
+                    && (!self.is_completed(n, cx) || self.was_glimpsed(&view, last)) =>
+            {
+                n - 1
+            }
             _ => n,
         };
         let position = view.position(keep);
@@ -225,6 +232,18 @@ impl Sensing {
         true
     }
 
+    /// Whether the man that moved last, be it that he was pressed, was seen for no longer than a captured man who passes by.
+    fn was_glimpsed(&self, view: &View<'_>, last: Move) -> bool {
+        !last.is_capture() && !last.is_castle() && self.was_brief(view)
+    }
+
+    /// Whether the square that the last move led to was left again soon after.
+    fn was_brief(&self, view: &View<'_>) -> bool {
+        view.last().is_some_and(|last| {
+            self.trail.at(last.to()) < view.seen_at(view.len()) + self.timing.takeback
+        })
+    }
+
     /// The man that moved last is gone from where he seemed to stand, and the answer is on the board: what stood there was a captured
     /// man on his way off the board, and the move was another.
     pub(super) fn read_last_anew(&mut self, now: Millis, cx: &Context<'_>) -> bool {
@@ -250,6 +269,10 @@ impl Sensing {
         let before = view.position(keep);
         let turn = !before.turn();
         if !self.picture.is_empty(view.last()?.to()) || pressed.is_some_and(|side| side != turn) {
+            return None;
+        }
+        // Where he was pressed and stood, he had moved.
+        if self.is_completed(keep + 1, cx) && !self.was_brief(&view) {
             return None;
         }
         let since = view.seen_at(keep);
@@ -385,11 +408,13 @@ impl Sensing {
         let view = self.view(cx);
         let n = view.len();
         let differing = self.picture.differing(view.tip().board());
-        let mask = self.mask_of(&view, differing);
-        if self.refilled(view.tip(), view.seen_at(n)).any()
-            && let Some(moves) = self.two_plies(&view, differing, mask, true, now)
-        {
-            return Some((n, moves));
+        if self.refilled(view.tip(), view.seen_at(n)).any() {
+            // What was told already may be part of it.
+            let masks = [Bitboard::EMPTY, self.mask_of(&view, differing)];
+            let read = |mask| self.two_plies(&view, differing, mask, true, now);
+            if let Some(moves) = masks.into_iter().find_map(read) {
+                return Some((n, moves));
+            }
         }
         let keep = if view.tip().turn() == side {
             n
