@@ -270,7 +270,8 @@ impl Table {
     }
 
     fn arm(&mut self, pairing: Pairing) {
-        let armed = self.openings.arm(pairing, self.game.as_mut());
+        let is_left = self.looks_left();
+        let armed = self.openings.arm(pairing, self.game.as_mut(), is_left);
         self.tell_game();
         match armed {
             Armed::Opens => self.begin_game(),

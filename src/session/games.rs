@@ -83,6 +83,9 @@ impl Table {
 
     /// Closes what was not ended, unchanged, and opens the next game.
     pub(super) fn begin_anew(&mut self) {
+        if let Some(game) = self.game.as_mut().filter(|game| !game.is_over()) {
+            self.openings.leave(game);
+        }
         let unfinished = self
             .open_game()
             .filter(|game| !game.line.is_empty())
@@ -107,7 +110,11 @@ impl Table {
     pub(super) fn change_record(&mut self, change: Change) {
         let (now, attached) = (self.now, self.clock.is_attached());
         let Some(game) = &mut self.game else { return };
+        let plies = game.line.len();
         let orders = game.take(now, change, attached);
+        if game.line.len() > plies {
+            self.openings.go_on(game);
+        }
         self.tell_game();
         match orders {
             Some(doubt) if doubt.orders == 0 => {
