@@ -265,7 +265,7 @@ impl Table {
         }
         let (sensing, cx) = self.sensing();
         sensing.follow(now, wait, &cx);
-        self.close_alert(Source::Doubt, CloseReason::Superseded);
+        self.close_doubt();
         self.changed();
     }
 

@@ -134,10 +134,7 @@ impl Table {
             }
             Some(_) => {}
             // What nobody had seen singly was taken back, or has been read anew.
-            None if !self.line().has_open_order() => {
-                self.close_alert(Source::Doubt, CloseReason::Superseded);
-            }
-            None => {}
+            None => self.close_doubt(),
         }
         match self.game.as_ref().and_then(Game::ended_by_the_board) {
             Some(verdict) if verdict.state == Some(ResultState::Set) => self.end_game(verdict),
@@ -175,6 +172,13 @@ impl Table {
     fn gives_way(&self) -> bool {
         let is_empty = |game: &Game| game.line.is_empty() && !(game.armed && game.clocks.used);
         self.openings.is_armed() && self.open_game().is_some_and(is_empty)
+    }
+
+    /// What may have been played otherwise is told as long as the record says so.
+    pub(super) fn close_doubt(&mut self) {
+        if !self.line().has_alternatives() {
+            self.close_alert(Source::Doubt, CloseReason::Superseded);
+        }
     }
 
     fn tell_doubt(&mut self, severity: Severity, says: String) {
