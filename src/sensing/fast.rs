@@ -150,6 +150,15 @@ impl Sensing {
             && !self.is_victim_about(&view)
     }
 
+    /// When it is looked into.
+    pub(super) fn lost_due(&self, lost: Lost) -> Millis {
+        lost.at
+            + match lost.asked {
+                true => self.timing.lost_again,
+                false => self.timing.lost,
+            }
+    }
+
     /// Hands go on over what nothing explains: something was missed. The board is read anew, and several plies are looked for.
     pub(super) fn look_for_missed(&mut self, now: Millis, cx: &Context<'_>) {
         let Some(lost) = self.lost.take().filter(|_| self.is_lost(cx)) else {

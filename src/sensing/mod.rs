@@ -62,6 +62,8 @@ pub struct Timing {
     pub takeback: Millis,
     /// Men that stand where nothing explains them, while hands go on, tell of something that was missed.
     pub lost: Millis,
+    /// And so long after the board was asked for what it shows they are looked at again.
+    pub lost_again: Millis,
     /// A press is judged at most so long after it.
     pub press: Millis,
     /// A dump that was asked for must come within this time of the press.
@@ -93,7 +95,8 @@ impl Default for Timing {
             hold_short: 200,
             hold_rook: 3_000,
             takeback: 1_000,
-            lost: 200,
+            lost: 60,
+            lost_again: 200,
             press: 500,
             dump: 1_500,
             grace: 3_500,
@@ -682,10 +685,7 @@ impl Sensing {
             self.judge_press_if_due(now, cx);
             return "press";
         }
-        if self
-            .lost
-            .is_some_and(|lost| now >= lost.at + self.timing.lost)
-        {
+        if self.lost.is_some_and(|lost| now >= self.lost_due(lost)) {
             self.look_for_missed(now, cx);
             self.tell_sync();
             return "lost";
@@ -784,7 +784,7 @@ impl Sensing {
             add(at + self.timing.reply_lift);
         }
         if let Some(lost) = self.lost {
-            add(lost.at + self.timing.lost);
+            add(self.lost_due(lost));
         }
         if let Some(at) = self.check_at {
             add(at);

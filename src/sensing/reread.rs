@@ -28,6 +28,8 @@ const EXCHANGED_UNSEEN: Weight = 30;
 const PASSED: Weight = 5;
 /// A captured man on his way off the board.
 const PASSED_BESIDE: Weight = 8;
+/// The same while he has not left it.
+const STILL_PASSING: Weight = 15;
 /// A square that changed, and changed back, for nothing.
 const TOUCHED: Weight = 30;
 /// A square of a ply that changed and changed back before.
@@ -117,6 +119,7 @@ pub(super) fn readings(
             white: true,
             black: true,
         },
+        taken: None,
         others: Vec::new(),
     };
     let mut reader = Reader {
@@ -175,6 +178,8 @@ struct Path {
     /// The last ply of each side, with when it was seen, and whether it was pressed.
     moved: ByColor<Option<(Move, Millis)>>,
     pressed: ByColor<bool>,
+    /// The man that was taken last, and where.
+    taken: Option<(Square, Piece)>,
     /// Other ways to where it leads: their last node, the plies that it replaces, and how much less likely they are.
     others: Vec<(Option<usize>, usize, Weight)>,
 }
@@ -532,6 +537,9 @@ impl Reader {
             next.weight += GONE_ON + (STOP_MS - stood.min(STOP_MS)) as Weight / 10;
         }
         *next.moved.get_mut(us) = Some((m, evidence.at));
+        if let Some(role) = m.capture() {
+            next.taken = Some((m.to(), role.of(!us)));
+        }
         self.nodes.push(Node {
             before: path.node,
             ply: m,
@@ -618,6 +626,7 @@ impl Reader {
                     *hand += 1;
                     weight += if *hand > 1 { SECOND_HAND } else { 0 };
                 }
+                (None, false) if self.is_victim_passing(path, open) => weight += STILL_PASSING,
                 _ if is_end => {
                     weight += UNEXPLAINED;
                     unexplained = true;
@@ -627,6 +636,15 @@ impl Reader {
             }
         }
         (weight, unexplained)
+    }
+
+    /// Whether a captured man on his way off the board may be what is seen here.
+    fn is_victim_passing(&self, path: &Path, open: &Open) -> bool {
+        path.taken.is_some_and(|(square, man)| {
+            open.at + TOUCH_MS > self.now
+                && attacks::king_attacks(square).contains(open.square)
+                && open.man.is_some_and(|shown| shown.agrees(Some(man)))
+        })
     }
 
     /// The readings to carry on.

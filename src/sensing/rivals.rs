@@ -358,6 +358,14 @@ impl Sensing {
                     record.last_of(cut),
                 ),
             };
+            let mut target = target.clone();
+            if self.picture.is_exact() {
+                // They differ in men that nobody saw: neither need stand where the other has them.
+                let own = Picture::from(record.position(cut).board());
+                for square in own.differing(from.board()) {
+                    target.forget(square);
+                }
+            }
             let lines = match length - cut {
                 0 => vec![Vec::new()],
                 1 => {
@@ -371,7 +379,7 @@ impl Sensing {
             };
             for line in lines {
                 let mut rival = stem.clone();
-                let weight = self.weigh(&from, &line, last, since);
+                let weight = self.weigh(&from, &line, last, since) + weigh::choices(&from);
                 rival.weights.extend(
                     std::iter::once(weight)
                         .chain(std::iter::repeat(0))
@@ -411,7 +419,9 @@ impl Sensing {
                 let from = record.position(cut);
                 let last = cut.checked_sub(1).and_then(told);
                 if cut >= keep && !line.is_empty() {
-                    weights.push(self.weigh(from, &line, last, record.seen_at(cut)));
+                    weights.push(
+                        self.weigh(from, &line, last, record.seen_at(cut)) + weigh::choices(from),
+                    );
                 }
             }
         }

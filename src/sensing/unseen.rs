@@ -326,7 +326,13 @@ impl Sensing {
 
     /// The game ends by something else than a move, so that the man who is gone will not come back: he has captured.
     pub fn handle_end(&mut self, now: Millis, cx: &Context<'_>) {
-        if !self.is_poor() || !cx.following || self.waiting.is_some() {
+        if !cx.following || self.waiting.is_some() {
+            return;
+        }
+        if self.check_at.take().is_some() && self.frozen_since.is_none() {
+            self.check_stretch(cx);
+        }
+        if !self.is_poor() || !self.observations.is_empty() {
             return;
         }
         if let Some(tentative) = self.tentative.take()

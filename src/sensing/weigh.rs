@@ -154,6 +154,17 @@ impl Sensing {
     }
 }
 
+/// What speaks against any one move where a player has many to choose from: who is in check has few.
+pub(super) fn choices(position: &Position) -> Weight {
+    let mut left = position.moves().len();
+    let mut weight = 0;
+    while left > 1 {
+        left = left * 2 / 3;
+        weight += 4;
+    }
+    weight
+}
+
 /// What speaks against a player's choosing this move among others that look alike: only captures and exchanges do.
 pub(super) fn implausible(position: &Position, m: Move, last: Option<Move>) -> Weight {
     let exchange = match m.promotion() {
@@ -168,7 +179,7 @@ pub(super) fn implausible(position: &Position, m: Move, last: Option<Move>) -> W
     let gain = gain_of(position, m);
     let bargain = match gain {
         _ if takes_back && gain >= 0 => 0,
-        1.. => 10 - 2 * gain.min(4) as Weight,
+        1.. => 10 - 2 * gain.min(5) as Weight,
         0 => 10,
         _ => 12 + 8 * gain.unsigned_abs().min(5),
     };
