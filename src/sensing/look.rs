@@ -155,6 +155,7 @@ impl Sensing {
                     && self.may_play(before, m)
                     && (m.is_castle() || self.may_move_on(tip))
                     && (mask.is_empty() || goes_on(m))
+                    && !self.came_after_all(&view, m, cx)
                 {
                     let next = Seen::found(before, m, self.shown_at(before, m, since, now));
                     self.otherwise(n - 1, vec![next], now, cx);
@@ -163,6 +164,15 @@ impl Sensing {
             }
         }
         self.match_fast(now, cx)
+    }
+
+    /// Whether what stands on the square that `m` leads to was put there long after the last move, which is completed and of which
+    /// the board showed no more than that its man had gone.
+    fn came_after_all(&self, view: &View<'_>, m: Move, cx: &Context<'_>) -> bool {
+        let n = view.len();
+        self.is_poor()
+            && self.is_completed(n, cx)
+            && self.trail.at(m.to()) > view.seen_at(n) + self.timing.hand
     }
 
     /// Capture and recapture, or move and reply, in one look at the board. A press says that nothing of them is on its way.

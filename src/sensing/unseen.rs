@@ -253,7 +253,7 @@ impl Sensing {
     /// Whether the square that the last move led to was left again soon after.
     fn was_brief(&self, view: &View<'_>) -> bool {
         view.last().is_some_and(|last| {
-            self.trail.at(last.to()) < view.seen_at(view.len()) + self.timing.takeback
+            self.trail.at(last.to()) < view.seen_at(view.len()) + self.timing.hand
         })
     }
 
