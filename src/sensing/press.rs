@@ -309,14 +309,6 @@ impl Sensing {
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
         let his_turn = !press.spent && !completed && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {
-            if now < press.at + self.timing.dump && self.is_answered_once_at_rest(now, cx) {
-                self.presses.push_front(Press {
-                    waits: true,
-                    dump_asked: true,
-                    ..press
-                });
-                return;
-            }
             if !self.has_second_look(now, press, cx) {
                 return;
             }

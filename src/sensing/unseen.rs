@@ -106,19 +106,6 @@ impl Sensing {
         self.trail.changed_since(since) & own & !self.picture.vacant()
     }
 
-    /// Whether the board may show a move and its answer, which is plain only once nothing passes over it any more.
-    pub(super) fn is_answered_once_at_rest(&self, now: Millis, cx: &Context<'_>) -> bool {
-        let rested = self.last_change + self.timing.takeback;
-        if !self.is_poor() || now >= rested {
-            return false;
-        }
-        let view = self.view(cx);
-        let differing = self.picture.differing(view.tip().board());
-        let mask = self.mask_of(&view, differing);
-        self.two_plies(&view, differing, mask, false, rested)
-            .is_some()
-    }
-
     /// The captures that the man can have made who is gone from the board and whose side has the move, the likeliest first. A man of
     /// the other side may be in a hand besides.
     fn unseen_captures(
