@@ -167,9 +167,10 @@ impl Line {
         (1..=self.len()).rev().find(|ply| self.mover(*ply) == side)
     }
 
-    /// Whether the order of some of its plies is in doubt.
-    pub fn has_open_order(&self) -> bool {
-        let in_doubt = |ply: &Ply| ply.doubt == Some(Doubt::Ambiguous);
+    /// Whether some of its plies may have been others.
+    pub fn has_alternatives(&self) -> bool {
+        let in_doubt =
+            |ply: &Ply| ply.doubt == Some(Doubt::Ambiguous) || !ply.alternatives.is_empty();
         self.plies.iter().any(in_doubt)
     }
 

@@ -57,8 +57,8 @@ impl Openings {
         self.next.get_or_insert_default();
     }
 
-    /// Takes a pairing, given the game that is open.
-    pub fn arm(&mut self, pairing: Pairing, game: Option<&mut Game>) -> Armed {
+    /// Takes a pairing, given the game that is open, and whether that looks as if nobody played it any more.
+    pub fn arm(&mut self, pairing: Pairing, game: Option<&mut Game>, is_left: bool) -> Armed {
         self.paired = true;
         let Some(game) = game else {
             self.next = Some(pairing);
@@ -71,10 +71,7 @@ impl Openings {
         }
         let same_game = pairing.game.is_some() && pairing.game == game.pairing.game;
         // Players who sat down before anybody had told who they are.
-        let names_it = pairing.is_named()
-            && !game.pairing.is_named()
-            && pairing.start == game.pairing.start
-            && (pairing.game.is_none() || game.pairing.game.is_none());
+        let names_it = game.may_be_named_by(&pairing) && !(running && is_left);
         if game.armed
             && !game.is_over()
             && (same_game
@@ -86,11 +83,30 @@ impl Openings {
             if let Some(id) = pairing.game.clone().filter(|_| !running) {
                 game.id = id;
             }
-            game.take_terms(pairing);
+            match running && names_it {
+                true => game.name(pairing),
+                false => game.take_terms(pairing),
+            }
             return Armed::Open;
         }
         self.next = Some(pairing);
         if running { Armed::Waits } else { Armed::Opens }
+    }
+
+    /// A game that looked left is played on: a pairing that waits says who plays it, if nobody has.
+    pub fn go_on(&mut self, game: &mut Game) {
+        let named =
+            |pairing: &mut Pairing| game.armed && !game.is_over() && game.may_be_named_by(pairing);
+        if let Some(pairing) = self.next.take_if(named) {
+            game.take_terms(pairing);
+        }
+    }
+
+    /// The next game begins, and this one was left: names that came after its last move are those of the next.
+    pub fn leave(&mut self, game: &mut Game) {
+        if self.next.is_none() {
+            self.next = game.give_back_names();
+        }
     }
 
     /// Opens the game that is armed, or one as configured.

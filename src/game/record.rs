@@ -42,6 +42,8 @@ pub struct Game {
     pub joined: bool,
     /// What was played before the game went on from another position, each stretch as the record stood then.
     pub earlier: Vec<Snapshot>,
+    /// Its names came when so many plies had been played; what it was armed with before.
+    named_late: Option<Box<(usize, Pairing, Terms)>>,
     /// The record before a king stepped into the centre, and where to: it may be the result sign that begins.
     pub(super) before_king_step: Option<(Line, Square)>,
     events: VecDeque<Event>,
@@ -143,6 +145,7 @@ impl Game {
             quiet_since: None,
             joined: false,
             earlier: Vec::new(),
+            named_late: None,
             before_king_step: None,
             events: VecDeque::new(),
             changed: true,
@@ -163,6 +166,31 @@ impl Game {
         }
         self.pairing = pairing;
         self.change();
+    }
+
+    /// Whether this pairing may say who plays it: nobody had told so far.
+    pub(super) fn may_be_named_by(&self, pairing: &Pairing) -> bool {
+        pairing.is_named()
+            && !self.pairing.is_named()
+            && pairing.start == self.pairing.start
+            && (pairing.game.is_none() || self.pairing.game.is_none())
+    }
+
+    /// It is told now who plays it.
+    pub(super) fn name(&mut self, pairing: Pairing) {
+        let before = (self.line.len(), self.pairing.clone(), self.terms.clone());
+        self.named_late = Some(Box::new(before));
+        self.take_terms(pairing);
+    }
+
+    /// The names that came after its last move: those of the next game, if that is set up before anybody has moved again.
+    pub(super) fn give_back_names(&mut self) -> Option<Pairing> {
+        let (_, pairing, terms) = *self
+            .named_late
+            .take_if(|before| before.0 == self.line.len())?;
+        self.terms = terms;
+        self.change();
+        Some(std::mem::replace(&mut self.pairing, pairing))
     }
 
     /// Somebody armed it after it had begun: it is told from its start.

@@ -92,7 +92,7 @@ impl Sensing {
     }
 
     /// Whether all that differs is the man that was captured last, passing over another square on its way off the board, and perhaps
-    /// a man of the opponent, who has begun to answer.
+    /// what the opponent has lifted, who has begun to answer: a man of his own, or first the one that he takes.
     pub(super) fn is_victim_about(&self, view: &View<'_>) -> bool {
         let Some(last) = view.last().filter(|m| m.is_capture()) else {
             return false;
@@ -100,10 +100,17 @@ impl Sensing {
         let before = view.position(view.len() - 1);
         let tip = view.tip();
         let mut open = self.picture.differing(before.board());
-        let lifted: Bitboard = (open & tip.board().by_color(tip.turn()))
-            .into_iter()
-            .filter(|square| self.picture.is_empty(*square))
-            .collect();
+        let gone = self.picture.differing(tip.board()) & self.picture.vacant();
+        if let Some(taken) = (gone & tip.board().by_color(!tip.turn())).single_square()
+            && taken != last.to()
+            && tip
+                .moves()
+                .into_iter()
+                .any(|m| m.is_capture() && super::look::capture_square(m) == taken)
+        {
+            open = open.without(taken);
+        }
+        let lifted = open & tip.board().by_color(tip.turn()) & self.picture.vacant();
         if let Some(square) = lifted.single_square() {
             open &= !lifted;
             // A man of the same kind that left its own square is where it went, and not the one that was taken.

@@ -283,6 +283,17 @@ impl Sensing {
             } else if let Some((m, left)) =
                 explain::unfinished(tip, &self.picture, open).filter(|_| his_turn && quiet)
             {
+                // What is in the hand is put down with the press, as near as that can be told.
+                let is_in_hand = left.is_subset(self.picture.vacant());
+                if is_in_hand && now < press.at + self.timing.dump {
+                    self.presses.push_front(Press {
+                        waits: true,
+                        dump_asked: true,
+                        dump_seen: false,
+                        ..press
+                    });
+                    return;
+                }
                 let tip = tip.clone();
                 if self.has_second_look(now, press, cx) {
                     self.press_over_unfinished(now, &tip, m, left, side, cx);

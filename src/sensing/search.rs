@@ -239,7 +239,9 @@ impl Sensing {
         let view = self.view(cx);
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
-        if self.is_on_the_way_back(&view, open) {
+        if self.is_on_the_way_back(&view, open)
+            || (!self.grace_passed && self.is_answered_with_victim_about(tip, open))
+        {
             return;
         }
         if let Some(fault) = self.answered_irregular_move(tip, open) {
@@ -475,6 +477,24 @@ impl Sensing {
                     shown.is_none_or(|contents| contents.agrees(board.piece_at(square)))
                 })
             })
+    }
+
+    /// Whether this may be a capture and the answer to it, while the man that was taken still passes over a square beside.
+    fn is_answered_with_victim_about(&self, tip: &Position, open: Bitboard) -> bool {
+        let astray = (open & !tip.board().occupied()) & !self.picture.vacant();
+        astray.into_iter().any(|square| {
+            let passes = |line: &[Move]| {
+                line.first().is_some_and(|m| {
+                    let victim = m.capture().map(|role| role.of(!tip.turn()));
+                    let shown = self.picture.at(square);
+                    victim.is_some()
+                        && shown.is_some_and(|shown| shown.agrees(victim))
+                        && attacks::king_attacks(capture_square(*m)).contains(square)
+                })
+            };
+            let lines = explain::lines_to(tip, &self.picture, Bitboard::from(square), 2, passes);
+            !lines.found.is_empty()
+        })
     }
 
     fn take_back_once_at_rest(&mut self, keep: usize, moves: Vec<Seen>) {

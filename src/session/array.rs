@@ -253,6 +253,14 @@ impl Table {
         !unstarted && !game.explains_array(&self.openings.next_start())
     }
 
+    /// Whether the game that is open looks as if it were over, though nobody has said so: the board is cleared or set up for another
+    /// one, or the clock that ran in it stands.
+    pub(super) fn looks_left(&self) -> bool {
+        let stopped =
+            |game: &Game| self.clock.is_attached() && game.clocks.used && !self.clock.is_running();
+        self.array.cleared || self.stands_as_array() || self.open_game().is_some_and(stopped)
+    }
+
     pub(super) fn is_setting_up(&self) -> bool {
         let begins = self.open_game().is_some_and(|game| !game.ready);
         self.raw.is_complete() && (begins || self.is_set_up_for_next())

@@ -265,12 +265,13 @@ impl Table {
         }
         let (sensing, cx) = self.sensing();
         sensing.follow(now, wait, &cx);
-        self.close_alert(Source::Doubt, CloseReason::Superseded);
+        self.close_doubt();
         self.changed();
     }
 
     fn arm(&mut self, pairing: Pairing) {
-        let armed = self.openings.arm(pairing, self.game.as_mut());
+        let is_left = self.looks_left();
+        let armed = self.openings.arm(pairing, self.game.as_mut(), is_left);
         self.tell_game();
         match armed {
             Armed::Opens => self.begin_game(),

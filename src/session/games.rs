@@ -83,6 +83,9 @@ impl Table {
 
     /// Closes what was not ended, unchanged, and opens the next game.
     pub(super) fn begin_anew(&mut self) {
+        if let Some(game) = self.game.as_mut().filter(|game| !game.is_over()) {
+            self.openings.leave(game);
+        }
         let unfinished = self
             .open_game()
             .filter(|game| !game.line.is_empty())
@@ -107,7 +110,11 @@ impl Table {
     pub(super) fn change_record(&mut self, change: Change) {
         let (now, attached) = (self.now, self.clock.is_attached());
         let Some(game) = &mut self.game else { return };
+        let plies = game.line.len();
         let orders = game.take(now, change, attached);
+        if game.line.len() > plies {
+            self.openings.go_on(game);
+        }
         self.tell_game();
         match orders {
             Some(doubt) if doubt.orders == 0 => {
@@ -127,10 +134,7 @@ impl Table {
             }
             Some(_) => {}
             // What nobody had seen singly was taken back, or has been read anew.
-            None if !self.line().has_open_order() => {
-                self.close_alert(Source::Doubt, CloseReason::Superseded);
-            }
-            None => {}
+            None => self.close_doubt(),
         }
         match self.game.as_ref().and_then(Game::ended_by_the_board) {
             Some(verdict) if verdict.state == Some(ResultState::Set) => self.end_game(verdict),
@@ -168,6 +172,13 @@ impl Table {
     fn gives_way(&self) -> bool {
         let is_empty = |game: &Game| game.line.is_empty() && !(game.armed && game.clocks.used);
         self.openings.is_armed() && self.open_game().is_some_and(is_empty)
+    }
+
+    /// What may have been played otherwise is told as long as the record says so.
+    pub(super) fn close_doubt(&mut self) {
+        if !self.line().has_alternatives() {
+            self.close_alert(Source::Doubt, CloseReason::Superseded);
+        }
     }
 
     fn tell_doubt(&mut self, severity: Severity, says: String) {

@@ -29,6 +29,7 @@ impl Table {
                     game.settle_promotion(ply);
                 }
                 self.tell_game();
+                self.close_doubt();
             }
             Observation::WrongSidePressed { side } => self.tell_clock_sides(side),
             Observation::Fault(fault) => self.tell_fault(&fault),
