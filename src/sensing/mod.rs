@@ -602,42 +602,38 @@ impl Sensing {
         self.grace_passed = true;
         self.sign = None;
         self.watch_kings(now, None);
-        if !self.in_sync {
-            self.in_sync = true;
-            self.observations
-                .push_back(Observation::Sync { in_sync: true });
-        }
+        self.tell_sync();
     }
 
     /// The game has ended: only the result sign is looked for.
     pub fn finish(&mut self) {
         self.forget_play(FaultEnd::Ended);
         self.read_all_again();
-        if !self.in_sync {
-            self.in_sync = true;
-            self.observations
-                .push_back(Observation::Sync { in_sync: true });
-        }
+        self.tell_sync();
     }
 
-    /// What was seen of a record that is another one now, and was not told, counts no more.
+    /// What was seen of a record that is another one now, and was not told, counts no more. What is known of the board stays.
     fn forget_play(&mut self, why: FaultEnd) {
-        self.film.clear();
-        self.tentative = None;
-        self.promotions_seen = false;
-        self.ahead = None;
-        self.rivals.clear();
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.retraced = false;
-        self.lost = None;
-        self.check_at = None;
-        self.look_due = false;
-        self.resumed = false;
-        self.waiting = None;
-        self.lift_over_fault = None;
         self.close_faults(why);
+        *self = Sensing {
+            picture: std::mem::take(&mut self.picture),
+            trail: std::mem::take(&mut self.trail),
+            last_change: self.last_change,
+            searched: self.searched,
+            dump_asked: self.dump_asked,
+            dump_seen: self.dump_seen,
+            grace_passed: self.grace_passed,
+            gone_told: self.gone_told,
+            next_fault: self.next_fault,
+            unread: std::mem::take(&mut self.unread),
+            waiting_since: self.waiting_since,
+            frozen_since: self.frozen_since,
+            sign: self.sign,
+            sign_told: self.sign_told,
+            in_sync: self.in_sync,
+            observations: std::mem::take(&mut self.observations),
+            ..Sensing::new(self.timing)
+        };
     }
 
     pub fn poll_observation(&mut self) -> Option<Observation> {
