@@ -281,9 +281,15 @@ impl Sensing {
         let stop = view.last()?;
         let from = view.position(keep);
         let left = self.trail.at(stop.to());
-        let may_go_on = !self.is_completed(n, cx)
-            && self.picture.is_empty(stop.to())
-            && left < view.seen_at(n) + self.timing.hold
+        if self.is_completed(n, cx) || !self.picture.is_empty(stop.to()) {
+            return None;
+        }
+        if depth == 1
+            && let Some((taken, in_hand)) = self.taken_on_the_way(from, mask, stop)
+        {
+            return Some((keep, vec![taken], in_hand));
+        }
+        let may_go_on = left < view.seen_at(n) + self.timing.hold
             && stop
                 .from()
                 .is_some_and(|square| look::goes_on(from, stop.role(), square, stop.to()));
@@ -297,6 +303,22 @@ impl Sensing {
             [line] => Some((keep, line.clone(), in_hand)),
             _ => None,
         }
+    }
+
+    /// The capture for which the man that stopped here has gone on, its victim still passing over another square: there he was not
+    /// seen before his captor had arrived, or hardly so. Nobody answers an answer as soon.
+    fn taken_on_the_way(
+        &self,
+        before: &Position,
+        mask: Bitboard,
+        stop: Move,
+    ) -> Option<(Move, bool)> {
+        let open = self.picture.differing(before.board()) & !mask;
+        let (taken, in_hand) = self.taken_with_victim_about(before, open)?;
+        let squares = before.effects(taken).squares();
+        let passing = (open & !squares & !self.picture.vacant()).single_square()?;
+        let soon = self.trail.at(taken.to()) < self.trail.at(passing) + trail::SCAN_MS / 2;
+        (is_by_way_of(taken, stop) && soon).then_some((taken, in_hand))
     }
 
     /// A capture whose victim still passes over the board, be it that the opponent has a man in the hand already.

@@ -219,10 +219,7 @@ impl Sensing {
             let goes_on = |line: &[Move]| is_continued(last, line[0]);
             let before = view.position(view.len() - 1);
             let fewer = explain::lines_to(before, &self.picture, mask, 2, goes_on);
-            if !fewer.found.is_empty()
-                || self.replied_long_before(view, line[0], last)
-                || self.has_taken_on_the_way(before, last, line[0])
-            {
+            if !fewer.found.is_empty() || self.replied_long_before(view, line[0], last) {
                 return None;
             }
         }
@@ -239,17 +236,6 @@ impl Sensing {
         let found = explain::moves_to(before, &self.picture, differing, mask);
         self.arrived(before, &found, view.last_of(keep), view.seen_at(keep))
             .is_some()
-    }
-
-    /// Whether the man that moved last may rather have gone on and taken one who now passes over another square: there he was not
-    /// seen before his captor had arrived.
-    fn has_taken_on_the_way(&self, before: &Position, last: Move, reply: Move) -> bool {
-        let open = self.picture.differing(before.board());
-        explain::made_with_victim_about(before, &self.picture, open).is_some_and(|taken| {
-            is_continued(last, taken)
-                && reply.from() == Some(taken.to())
-                && self.trail.look(taken.to()) < self.trail.look(reply.to())
-        })
     }
 
     /// Whether the man of this reply was gone long before the move that it answers, which may rather have gone on without it.
