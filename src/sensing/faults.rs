@@ -471,12 +471,21 @@ impl Sensing {
             .find(|fault| fault.side.is_some())
     }
 
-    /// Raises what is not explained, at this level; nothing if all is explained.
-    pub(super) fn note_fault(&mut self, level: Level, cx: &Context<'_>) {
-        self.note_fault_by(level, None, cx);
+    /// Notes what is not explained: what is noted is set aside, and the rest looked at again.
+    pub(super) fn note_all_faults(&mut self, cx: &Context<'_>) {
+        let mut noted = usize::MAX;
+        while self.faults.len() != noted
+            && self
+                .observations
+                .iter()
+                .all(|told| !matches!(told, Observation::Moved(_)))
+        {
+            noted = self.faults.len();
+            self.note_fault_by(Level::Noted, None, cx);
+        }
     }
 
-    /// The same where this side has pressed.
+    /// Raises what is not explained, at this level, where this side has pressed; nothing if all is explained.
     fn note_fault_by(&mut self, level: Level, pressed: Option<Color>, cx: &Context<'_>) {
         let Some((seen, mut fault)) = self.new_fault(cx) else {
             return;

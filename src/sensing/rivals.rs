@@ -80,6 +80,93 @@ impl Rival {
         self.moves.truncate(left);
         self.weights.truncate(left);
     }
+
+    /// It begins after so many plies, with what the record had from there, and what spoke against that.
+    fn begin_at(&mut self, keep: usize, record: &[Seen], weights: &[Weight]) {
+        let Some(more) = self.base.checked_sub(keep) else {
+            return;
+        };
+        let own = &record[..more.min(record.len())];
+        self.moves.splice(0..0, own.iter().cloned());
+        let own = (keep..self.base).map(|ply| weights.get(ply).copied().unwrap_or(0));
+        self.weights.splice(0..0, own);
+        self.base = keep;
+    }
+
+    /// Its first plies are none of its own where they are what the record becomes.
+    fn leave_out_first(&mut self, onward: &Onward<'_>, record: &View<'_>) {
+        let alike = |(ply, seen): &(usize, &Seen)| onward.mv(*ply, record) == Some(seen.mv);
+        let plies = (self.base..).zip(&self.moves);
+        let same = plies.take_while(alike).count();
+        self.moves.drain(..same);
+        self.weights.drain(..same);
+        self.base += same;
+    }
+
+    /// Nor are its last ones.
+    fn leave_out_last(&mut self, onward: &Onward<'_>, record: &View<'_>) {
+        let alike = |(ply, seen): &(usize, &Seen)| onward.mv(*ply, record) == Some(seen.mv);
+        let plies = (self.base..self.end()).zip(&self.moves).rev();
+        let same = plies.take_while(alike).count();
+        self.truncate(self.end() - same);
+    }
+}
+
+/// What the record is carried on by.
+struct Onward<'a> {
+    /// So many of its plies stay.
+    keep: usize,
+    /// And these come after them.
+    moves: &'a [Seen],
+    /// From here on that is play; what is before it is read otherwise.
+    cut: usize,
+}
+
+impl Onward<'_> {
+    /// How many plies the record has then.
+    fn len(&self) -> usize {
+        self.keep + self.moves.len()
+    }
+
+    /// The move that it has then at this index.
+    fn mv(&self, index: usize, record: &View<'_>) -> Option<Move> {
+        match index.checked_sub(self.keep) {
+            Some(index) => Some(self.moves.get(index)?.mv),
+            None => record.mv(index),
+        }
+    }
+
+    /// Where it leads then.
+    fn after<'a>(&'a self, record: &View<'a>) -> &'a Position {
+        match self.moves.last() {
+            Some(seen) => &seen.after,
+            None => record.position(self.keep),
+        }
+    }
+
+    /// Whether this line, which begins with the record as it was, is all that it is then.
+    fn is_led_to_by(&self, line: &Rival, record: &View<'_>) -> bool {
+        let mv = |ply: usize| match ply.checked_sub(line.base) {
+            Some(index) => line.moves.get(index).map(|seen| seen.mv),
+            None => record.mv(ply),
+        };
+        let mut plies = line.base.min(self.keep)..self.len();
+        !line.joined && plies.all(|ply| mv(ply) == self.mv(ply, record))
+    }
+
+    /// The plies that it no longer has, as far as others take their place.
+    fn replaced(&self, record: &View<'_>) -> Vec<Seen> {
+        let seen = |ply: usize| {
+            Some(Seen {
+                mv: record.mv(ply)?,
+                after: record.position(ply + 1).clone(),
+                at: record.seen_at(ply + 1),
+                doubt: None,
+            })
+        };
+        let until = record.len().min(self.len());
+        (self.keep..until).filter_map(seen).collect()
+    }
 }
 
 impl Rivals {
@@ -101,6 +188,37 @@ impl Rivals {
         });
         let oldest = self.past.len().saturating_sub(REMEMBERED);
         self.past.drain(..oldest);
+    }
+
+    /// They are again what they were when the record had so many plies, if anybody remembers.
+    fn go_back_to(&mut self, plies: usize) {
+        if let Some(index) = self.past.iter().position(|past| past.plies == plies) {
+            let past = self.past.swap_remove(index);
+            (self.others, self.weights) = (past.others, past.weights);
+        }
+    }
+
+    /// Each line as it stood after so many plies: the record itself, and those that differ from it by then.
+    fn stems(&self, plies: usize) -> Vec<Rival> {
+        let mut stems = vec![Rival {
+            base: plies,
+            moves: Vec::new(),
+            weights: Vec::new(),
+            joined: false,
+        }];
+        let differs = |rival: &&Rival| !rival.joined && rival.base < plies;
+        stems.extend(self.others.iter().filter(differs).cloned());
+        for stem in &mut stems {
+            stem.truncate(plies);
+        }
+        stems
+    }
+
+    fn keep_the_likeliest(&mut self) {
+        let mut others = std::mem::take(&mut self.others);
+        others.sort_by_cached_key(|rival| self.behind(rival));
+        others.truncate(MOST);
+        self.others = others;
     }
 
     /// How much less likely than the record this rival is.
@@ -176,23 +294,30 @@ impl Sensing {
         }
         // What is known now may tell which squares are dead.
         self.look_due |= !self.unread.is_empty();
-        match &mut self.ahead {
-            Some((base, told)) if *base <= keep => {
-                told.truncate(keep - *base);
-                told.extend(moves.iter().cloned());
-            }
-            _ => self.ahead = Some((keep, moves.clone())),
-        }
-        let readings = self.rivals.readings(&self.record(cx), had);
-        if readings.is_some() || moves.iter().any(|seen| seen.doubt.is_some()) {
-            self.promotions_seen = false;
-        }
-        self.observations.push_back(Observation::Moved(Change {
+        let change = Change {
             keep,
             moves,
             why,
-            readings,
-        }));
+            readings: None,
+        };
+        self.tell_with_readings(change, had, cx);
+    }
+
+    /// Tells of this change, and what else the record may read then: also that there is nothing else, if something was `told` before.
+    fn tell_with_readings(&mut self, mut change: Change, told: bool, cx: &Context<'_>) {
+        let Change { keep, moves, .. } = &change;
+        match &mut self.ahead {
+            Some((base, ahead)) if *base <= *keep => {
+                ahead.truncate(keep - *base);
+                ahead.extend(moves.iter().cloned());
+            }
+            _ => self.ahead = Some((*keep, moves.clone())),
+        }
+        change.readings = self.rivals.readings(&self.record(cx), told);
+        if change.readings.is_some() || change.moves.iter().any(|seen| seen.doubt.is_some()) {
+            self.promotions_seen = false;
+        }
+        self.observations.push_back(Observation::Moved(change));
     }
 
     /// Tells that the record may read otherwise from ply `keep` on: as one of these lines, of which the first is its own. So many of
@@ -219,12 +344,9 @@ impl Sensing {
         for line in lines.filter(|line| line.moves != own.moves) {
             let since = self.record(cx).seen_at(keep);
             let moves = self.seen_along(from, &line.moves, since);
-            let rest = line.moves.len().saturating_sub(1);
             self.rivals.others.push(Rival {
                 base: keep,
-                weights: std::iter::once(line.weight)
-                    .chain(std::iter::repeat_n(0, rest))
-                    .collect(),
+                weights: line.weights(),
                 joined: moves
                     .last()
                     .is_some_and(|last| is_same(&last.after, cx.line.tip())),
@@ -245,44 +367,27 @@ impl Sensing {
     /// Somebody has said what these plies were: the record becomes this, and what contradicts it was not played. What else it may
     /// read then is told with it.
     pub fn resolve(&mut self, change: Change, plies: Range<usize>, cx: &Context<'_>) {
-        let Change {
-            keep, moves, why, ..
-        } = change;
         self.promotions_seen = false;
         // What was seen and not told stands on the record as it was.
-        if !moves.is_empty() {
+        if !change.moves.is_empty() {
             self.tentative = None;
             self.look_due = true;
         }
         if self.rivals.is_empty() {
-            self.observations.push_back(Observation::Moved(Change {
-                keep,
-                moves,
-                ..change
-            }));
+            self.observations.push_back(Observation::Moved(change));
             return;
         }
-        self.advance(keep, &moves, cx.line.len(), Vec::new(), cx);
+        self.advance(change.keep, &change.moves, cx.line.len(), Vec::new(), cx);
         self.rivals.past.clear();
-        let told = |ply: usize| match ply.checked_sub(keep) {
-            Some(index) => moves.get(index).map(|seen| seen.mv),
-            None => cx.line.plies.get(ply).map(|ply| ply.mv),
-        };
+        let told = View::new(cx.line, change.keep, &change.moves);
         self.rivals.others.retain(|rival| {
             plies.clone().all(|ply| {
                 let own = ply.checked_sub(rival.base);
                 own.and_then(|index| rival.moves.get(index))
-                    .is_none_or(|seen| Some(seen.mv) == told(ply))
+                    .is_none_or(|seen| Some(seen.mv) == told.mv(ply))
             })
         });
-        self.ahead = Some((keep, moves.clone()));
-        let readings = self.rivals.readings(&self.record(cx), true);
-        self.observations.push_back(Observation::Moved(Change {
-            keep,
-            moves,
-            why,
-            readings,
-        }));
+        self.tell_with_readings(change, true, cx);
     }
 
     /// Carries all lines on by what the record is carried on by.
@@ -294,203 +399,168 @@ impl Sensing {
         found: Vec<Weighed>,
         cx: &Context<'_>,
     ) {
-        let record = self.record(cx);
-        let length = keep + moves.len();
-        let cut = stem.min(record.len()).min(length);
-        if cut < record.len()
-            && let Some(past) = self.rivals.past.iter().position(|past| past.plies == cut)
-        {
-            let past = self.rivals.past.swap_remove(past);
-            (self.rivals.others, self.rivals.weights) = (past.others, past.weights);
+        let n = self.record(cx).len();
+        let onward = Onward {
+            keep,
+            moves,
+            cut: stem.min(n).min(keep + moves.len()),
+        };
+        if onward.cut < n {
+            self.rivals.go_back_to(onward.cut);
         }
         let record = self.record(cx);
-        let after = match moves.last() {
-            Some(seen) => seen.after.clone(),
-            None => record.position(keep).clone(),
+        let mut lines = self.carried_on(&onward, found, &record);
+        let own = lines
+            .iter()
+            .position(|line| onward.is_led_to_by(line, &record))
+            .map(|index| lines.remove(index));
+        let mut rivals = Rivals {
+            others: Vec::new(),
+            weights: self.weights_of_record(&onward, own, &record),
+            past: Vec::new(),
         };
-        let mut target = Picture::of(after.board(), self.picture.sense());
+        let replaced = onward.replaced(&record);
+        let after = onward.after(&record);
+        for mut rival in lines {
+            if !rival.joined {
+                rival.begin_at(keep, &replaced, &self.rivals.weights);
+            }
+            rival.leave_out_first(&onward, &record);
+            if rival.moves.is_empty() || rivals.behind(&rival) > KEPT {
+                continue;
+            }
+            if !rival.joined
+                && let Some(last) = rival.moves.last()
+                && is_same(&last.after, after)
+            {
+                rival.joined = true;
+                rival.leave_out_last(&onward, &record);
+            }
+            if !rival.moves.is_empty() {
+                rivals.others.push(rival);
+            }
+        }
+        rivals.keep_the_likeliest();
+        rivals.past = std::mem::take(&mut self.rivals.past);
+        rivals.remember(keep, onward.len());
+        self.rivals = rivals;
+    }
+
+    /// The record and its rivals, each with all that it may have been carried on by: as they stood before this play, or as they were
+    /// found from where it differs.
+    fn carried_on(
+        &self,
+        onward: &Onward<'_>,
+        found: Vec<Weighed>,
+        record: &View<'_>,
+    ) -> Vec<Rival> {
+        let Onward { keep, cut, .. } = *onward;
+        let joined_before = |rival: &&Rival| rival.joined && rival.end() <= cut.min(keep);
+        let joined = self.rivals.others.iter().filter(joined_before);
+        let mut lines: Vec<Rival> = joined.cloned().collect();
+
+        let given = !found.is_empty();
+        lines.extend(found.into_iter().map(|line| Rival {
+            base: keep,
+            weights: line.weights(),
+            moves: self.seen_along(record.position(keep), &line.moves, record.seen_at(keep)),
+            joined: false,
+        }));
+
+        let target = self.target(onward, record);
+        for stem in self.rivals.stems(cut) {
+            // Those that were found are all that begin with the record; what is longer was asked for all that was seen.
+            if given && (stem.moves.is_empty() || onward.len() - cut > MISSED) {
+                continue;
+            }
+            lines.extend(self.carried_on_from(&stem, onward, &target, record));
+        }
+        lines
+    }
+
+    /// What the board shows once the record is carried on, where sensors tell it.
+    fn target(&self, onward: &Onward<'_>, record: &View<'_>) -> Picture {
+        let mut target = Picture::of(onward.after(record).board(), self.picture.sense());
         for square in self.unread_squares() {
             target.forget(square);
         }
-        // Each line as it stood before this play: the record itself, and its rivals.
-        let mut stems: Vec<Rival> = vec![Rival {
-            base: cut,
-            moves: Vec::new(),
-            weights: Vec::new(),
-            joined: false,
-        }];
-        let mut next: Vec<Rival> = Vec::new();
-        for rival in &self.rivals.others {
-            if rival.joined {
-                if rival.end() <= cut.min(keep) {
-                    next.push(rival.clone());
-                }
-            } else if rival.base < cut {
-                let mut rival = rival.clone();
-                rival.truncate(cut);
-                stems.push(rival);
-            }
-        }
-        let given = !found.is_empty();
-        for line in found {
-            let from = record.position(keep).clone();
-            let rest = line.moves.len().saturating_sub(1);
-            next.push(Rival {
-                base: keep,
-                weights: std::iter::once(line.weight)
-                    .chain(std::iter::repeat_n(0, rest))
-                    .take(line.moves.len())
-                    .collect(),
-                moves: self.seen_along(&from, &line.moves, record.seen_at(keep)),
-                joined: false,
-            });
-        }
-        for stem in stems {
-            // Those that were found are all that begin with the record; what is longer was asked for all that was seen.
-            if given && (stem.moves.is_empty() || length - cut > MISSED) {
-                continue;
-            }
-            let (from, since, last) = match stem.moves.last() {
-                Some(seen) => (seen.after.clone(), seen.at, Some(seen.mv)),
-                None => (
-                    record.position(cut).clone(),
-                    record.seen_at(cut),
-                    record.last_of(cut),
-                ),
-            };
-            let mut target = target.clone();
-            if self.picture.is_exact() {
-                // They differ in men that nobody saw: neither need stand where the other has them.
-                let own = Picture::from(record.position(cut).board());
-                for square in own.differing(from.board()) {
-                    target.forget(square);
-                }
-            }
-            let lines = match length - cut {
-                0 => vec![Vec::new()],
-                1 => {
-                    let differing = target.differing(from.board());
-                    explain::moves_to(&from, &target, differing, Bitboard::EMPTY)
-                        .into_iter()
-                        .map(|m| vec![m])
-                        .collect()
-                }
-                depth => explain::lines_to(&from, &target, Bitboard::EMPTY, depth, |_| true).found,
-            };
-            for line in lines {
-                let mut rival = stem.clone();
-                let weight = self.weigh(&from, &line, last, since) + weigh::choices(&from);
-                rival.weights.extend(
-                    std::iter::once(weight)
-                        .chain(std::iter::repeat(0))
-                        .take(line.len()),
-                );
-                rival.moves.extend(self.seen_along(&from, &line, since));
-                next.push(rival);
-            }
-        }
-        // The one that the record becomes.
-        let told = |ply: usize| match ply.checked_sub(keep) {
-            Some(index) => moves.get(index).map(|seen| seen.mv),
-            None => record.mv(ply),
+        target
+    }
+
+    /// This line with each way on to what the board shows.
+    fn carried_on_from(
+        &self,
+        stem: &Rival,
+        onward: &Onward<'_>,
+        target: &Picture,
+        record: &View<'_>,
+    ) -> Vec<Rival> {
+        let cut = onward.cut;
+        let (from, since, last) = match stem.moves.last() {
+            Some(seen) => (&seen.after, seen.at, Some(seen.mv)),
+            None => (
+                record.position(cut),
+                record.seen_at(cut),
+                record.last_of(cut),
+            ),
         };
-        let is_told = |rival: &Rival| {
-            !rival.joined
-                && (rival.base.min(keep)..length).all(|ply| match ply.checked_sub(rival.base) {
-                    Some(index) => rival.moves.get(index).map(|seen| seen.mv) == told(ply),
-                    None => record.mv(ply) == told(ply),
-                })
+        let mut target = target.clone();
+        if self.picture.is_exact() {
+            // They differ in men that nobody saw: neither need stand where the other has them.
+            let own = Picture::from(record.position(cut).board());
+            for square in own.differing(from.board()) {
+                target.forget(square);
+            }
+        }
+        let ways: Vec<Vec<Move>> = match onward.len() - cut {
+            0 => vec![Vec::new()],
+            1 => {
+                let differing = target.differing(from.board());
+                let moves = explain::moves_to(from, &target, differing, Bitboard::EMPTY);
+                moves.into_iter().map(|m| vec![m]).collect()
+            }
+            depth => explain::lines_to(from, &target, Bitboard::EMPTY, depth, |_| true).found,
         };
-        let own = next
-            .iter()
-            .position(is_told)
-            .map(|index| next.remove(index));
-        let old_weights = self.rivals.weights.clone();
-        let mut weights = old_weights.clone();
+        let carry_on = |way: Vec<Move>| {
+            let weight = self.weigh(from, &way, last, since) + weigh::choices(from);
+            let mut line = stem.clone();
+            line.moves.extend(self.seen_along(from, &way, since));
+            line.weights
+                .extend(Weighed { moves: way, weight }.weights());
+            line
+        };
+        ways.into_iter().map(carry_on).collect()
+    }
+
+    /// What speaks against each ply of the record, carried on as the line does that leads there.
+    fn weights_of_record(
+        &self,
+        onward: &Onward<'_>,
+        own: Option<Rival>,
+        record: &View<'_>,
+    ) -> Vec<Weight> {
+        let Onward { keep, cut, .. } = *onward;
+        let mut weights = self.rivals.weights.clone();
         weights.resize(cut, 0);
         match own {
             Some(own) => {
                 weights.truncate(own.base);
                 weights.extend(own.weights);
             }
-            None => {
+            None if cut >= keep && cut < onward.len() => {
                 // Nothing leads there on the whole board, as beside a fault.
-                let line: Vec<Move> = (cut..length).filter_map(told).collect();
+                let line: Vec<Move> = (cut..onward.len())
+                    .filter_map(|ply| onward.mv(ply, record))
+                    .collect();
                 let from = record.position(cut);
-                let last = cut.checked_sub(1).and_then(told);
-                if cut >= keep && !line.is_empty() {
-                    weights.push(
-                        self.weigh(from, &line, last, record.seen_at(cut)) + weigh::choices(from),
-                    );
-                }
+                let last = cut.checked_sub(1).and_then(|ply| onward.mv(ply, record));
+                let weight = self.weigh(from, &line, last, record.seen_at(cut));
+                weights.push(weight + weigh::choices(from));
             }
+            None => {}
         }
-        weights.resize(length, 0);
-        // All others, as they differ from what the record is now.
-        let old: Vec<Seen> = (keep..record.len().min(length))
-            .filter_map(|ply| {
-                Some(Seen {
-                    mv: record.mv(ply)?,
-                    after: record.position(ply + 1).clone(),
-                    at: record.seen_at(ply + 1),
-                    doubt: None,
-                })
-            })
-            .collect();
-        let mut rivals = Rivals {
-            others: Vec::new(),
-            weights,
-            past: Vec::new(),
-        };
-        for mut rival in next {
-            if rival.base > keep && !rival.joined {
-                let own = rival.base - keep;
-                rival
-                    .moves
-                    .splice(0..0, old[..own.min(old.len())].iter().cloned());
-                let before =
-                    (keep..rival.base).map(|ply| old_weights.get(ply).copied().unwrap_or(0));
-                rival.weights.splice(0..0, before.collect::<Vec<_>>());
-                rival.base = keep;
-            }
-            while rival.moves.first().map(|seen| seen.mv) == told(rival.base)
-                && !rival.moves.is_empty()
-            {
-                rival.moves.remove(0);
-                rival.weights.remove(0);
-                rival.base += 1;
-            }
-            if rival.moves.is_empty() || rivals.behind(&rival) > KEPT {
-                continue;
-            }
-            if !rival.joined
-                && let Some(last) = rival.moves.last()
-                && is_same(&last.after, &after)
-            {
-                rival.joined = true;
-                while rival.end() > 0
-                    && rival.moves.last().map(|seen| seen.mv) == told(rival.end() - 1)
-                    && !rival.moves.is_empty()
-                {
-                    rival.moves.pop();
-                    rival.weights.pop();
-                }
-                if rival.moves.is_empty() {
-                    continue;
-                }
-            }
-            rivals.others.push(rival);
-        }
-        let mut ranked: Vec<(i64, Rival)> = std::mem::take(&mut rivals.others)
-            .into_iter()
-            .map(|rival| (rivals.behind(&rival), rival))
-            .collect();
-        ranked.sort_by_key(|(behind, _)| *behind);
-        ranked.truncate(MOST);
-        rivals.others = ranked.into_iter().map(|(_, rival)| rival).collect();
-        rivals.past = std::mem::take(&mut self.rivals.past);
-        rivals.remember(keep, length);
-        self.rivals = rivals;
+        weights.resize(onward.len(), 0);
+        weights
     }
 
     /// The plies of a line, each with the time at which the board first showed it.
@@ -548,35 +618,46 @@ impl Sensing {
         if self.tentative.is_some() || self.frozen_since.is_some() || self.ahead.is_some() {
             return None;
         }
+        let n = cx.line.len();
         for index in 0..self.rivals.others.len() {
-            let rival = &self.rivals.others[index];
-            let is_behind = self.rivals.behind(rival) > behind;
-            if rival.joined || rival.end() != cx.line.len() || is_behind {
-                continue;
-            }
-            self.tentative = Some(Tentative {
-                keep: rival.base,
-                moves: rival.moves.clone(),
-                stem: cx.line.len(),
-                since: self.last_change,
-                hold: 0,
-                shown: true,
-                supposed: false,
-                why: CorrectionReason::Reread,
-            });
-            let answer = ask(self);
-            // Who stands as the record does explains no more than it.
-            let rival = &self.rivals.others.get(index);
-            let goes_on = match (&self.tentative, rival) {
-                (Some(tentative), Some(rival)) => tentative.moves.len() != rival.moves.len(),
-                _ => true,
+            let is_near = |rival: &&Rival| {
+                !rival.joined && rival.end() == n && self.rivals.behind(rival) <= behind
             };
-            if answer.is_some() && goes_on {
+            let rival = self.rivals.others.get(index).filter(is_near).cloned();
+            let answer = rival.and_then(|rival| self.try_rival(rival, &mut ask));
+            if answer.is_some() {
                 return answer;
             }
-            self.tentative = None;
         }
         None
+    }
+
+    /// Asks this one.
+    fn try_rival<T>(
+        &mut self,
+        rival: Rival,
+        ask: &mut impl FnMut(&mut Sensing) -> Option<T>,
+    ) -> Option<T> {
+        let plies = rival.moves.len();
+        self.tentative = Some(Tentative {
+            keep: rival.base,
+            stem: rival.end(),
+            moves: rival.moves,
+            since: self.last_change,
+            hold: 0,
+            shown: true,
+            supposed: false,
+            why: CorrectionReason::Reread,
+        });
+        let answer = ask(self);
+        // Who stands as the record does explains no more than it.
+        let tentative = self.tentative.as_ref();
+        let goes_on = tentative.is_none_or(|tentative| tentative.moves.len() != plies);
+        if answer.is_none() || !goes_on {
+            self.tentative = None;
+            return None;
+        }
+        answer
     }
 
     /// The same of those that the last move contradicts, whose man is gone from where he stopped: he may only have rested there.
@@ -592,32 +673,11 @@ impl Sensing {
             return None;
         }
         let past = self.rivals.past.iter().find(|past| past.plies + 1 == n)?;
-        let others = past.others.clone();
-        for rival in others {
-            if rival.joined || rival.end() + 1 != n {
-                continue;
-            }
-            self.tentative = Some(Tentative {
-                keep: rival.base,
-                moves: rival.moves.clone(),
-                stem: n - 1,
-                since: self.last_change,
-                hold: 0,
-                shown: true,
-                supposed: false,
-                why: CorrectionReason::Reread,
-            });
-            let answer = ask(self);
-            let goes_on = self
-                .tentative
-                .as_ref()
-                .is_none_or(|tentative| tentative.moves.len() != rival.moves.len());
-            if answer.is_some() && goes_on {
-                return answer;
-            }
-            self.tentative = None;
-        }
-        None
+        let ends_before = |rival: &&Rival| !rival.joined && rival.end() + 1 == n;
+        let before: Vec<Rival> = past.others.iter().filter(ends_before).cloned().collect();
+        before
+            .into_iter()
+            .find_map(|rival| self.try_rival(rival, &mut ask))
     }
 
     /// Reads the record otherwise where a rival has become likelier.

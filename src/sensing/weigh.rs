@@ -33,6 +33,17 @@ pub(super) struct Weighed {
     pub(super) weight: Weight,
 }
 
+impl Weighed {
+    /// The same for each of its moves: all of it speaks against the first.
+    pub(super) fn weights(&self) -> Vec<Weight> {
+        let rest = std::iter::repeat(0);
+        std::iter::once(self.weight)
+            .chain(rest)
+            .take(self.moves.len())
+            .collect()
+    }
+}
+
 /// A line against which nothing speaks.
 impl From<Vec<Move>> for Weighed {
     fn from(moves: Vec<Move>) -> Weighed {
