@@ -369,36 +369,47 @@ pub fn unfinished(
     picture: &Picture,
     open: Bitboard,
 ) -> Option<(Move, Bitboard)> {
+    let moves = position.moves().into_iter();
+    moves
+        .filter_map(|m| Some((m, left_of(position, m, picture, open)?)))
+        .next()
+}
+
+/// What is still to do of `m`, if the board shows it so; nothing where it shows less of it, or all.
+pub fn left_of(
+    position: &Position,
+    m: Move,
+    picture: &Picture,
+    open: Bitboard,
+) -> Option<Bitboard> {
     let us = position.turn();
-    position.moves().into_iter().find_map(|m| {
-        if !may_pass(position, m, picture, open) {
-            return None;
+    if !may_pass(position, m, picture, open) {
+        return None;
+    }
+    let effects = position.effects(m);
+    let shows = |square, man| picture.agrees_at(square, man);
+    let arrived = match m {
+        Move::Castle { king, rook } => {
+            let side = shakmaty::CastlingSide::from_king_side(king < rook);
+            shows(side.king_to(us), Some(Role::King.of(us))) && picture.is_empty(king)
         }
-        let effects = position.effects(m);
-        let shows = |square, man| picture.agrees_at(square, man);
-        let arrived = match m {
-            Move::Castle { king, rook } => {
-                let side = shakmaty::CastlingSide::from_king_side(king < rook);
-                shows(side.king_to(us), Some(Role::King.of(us))) && picture.is_empty(king)
-            }
-            Move::EnPassant { from, to } => {
-                shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from)
-            }
-            Move::Normal {
-                from,
-                to,
-                promotion: Some(Role::Queen),
-                ..
-            } => shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from),
-            _ => false,
-        };
-        let left: Bitboard = effects
-            .iter()
-            .filter(|(square, man)| !shows(*square, *man))
-            .map(|(square, _)| square)
-            .collect();
-        (arrived && left.any()).then_some((m, left))
-    })
+        Move::EnPassant { from, to } => {
+            shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from)
+        }
+        Move::Normal {
+            from,
+            to,
+            promotion: Some(Role::Queen),
+            ..
+        } => shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from),
+        _ => false,
+    };
+    let left: Bitboard = effects
+        .iter()
+        .filter(|(square, man)| !shows(*square, *man))
+        .map(|(square, _)| square)
+        .collect();
+    (arrived && left.any()).then_some(left)
 }
 
 /// Whether all that is missing can be in the players' hands: one man of each side at most, or king and rook of one (design of the

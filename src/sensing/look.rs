@@ -590,6 +590,32 @@ impl Sensing {
         self.tell_moves(keep, moves, stem, why, cx);
     }
 
+    /// What is left of a castling that these moves answer, if its rook is still to move.
+    fn answered_castling(
+        &self,
+        keep: usize,
+        moves: &[Seen],
+        stem: usize,
+        cx: &Context<'_>,
+    ) -> Option<Fault> {
+        let plies = (keep + moves.len()).checked_sub(1)?;
+        if moves.is_empty() || stem > plies {
+            return None;
+        }
+        let record = self.record(cx);
+        let told = View::new(record.line, keep.min(record.len()), moves);
+        let m = told.last_of(plies).filter(|m| m.is_castle())?;
+        let before = told.position(plies - 1);
+        let left = self.left_of_castling(before, m) & !self.faulty();
+        // A rook in the hand is on its way, however soon the answer comes.
+        let stands = (left & !self.picture.vacant()).any();
+        stands.then(|| Fault {
+            ply: Some(plies),
+            answered: true,
+            ..super::faults::unfinished_fault(m, left, before.turn(), self.last_change)
+        })
+    }
+
     pub(super) fn tell_moves(
         &mut self,
         keep: usize,
@@ -598,6 +624,7 @@ impl Sensing {
         why: CorrectionReason,
         cx: &Context<'_>,
     ) {
+        let left = self.answered_castling(keep, &moves, stem, cx);
         let mover = moves.last().map(|seen| !seen.after.turn());
         let pressed = |press: &Press| mover == Some(press.side) && !press.spent;
         let completed = self
@@ -607,6 +634,10 @@ impl Sensing {
             .then(|| self.presses.pop_front())
             .flatten();
         self.tell_change(keep, moves, stem, why, Vec::new(), cx);
+        if let Some(fault) = left {
+            self.raise(fault);
+            self.tell_sync();
+        }
         // A press before its move was seen belongs to that move.
         let side = completed
             .map(|press| press.side)

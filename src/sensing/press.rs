@@ -243,6 +243,28 @@ impl Sensing {
             && not_pressed
             && !press.spent
             && !self.is_for_next(press, his, &view);
+        let left = self.half_castled(&view);
+        if completed && his == n && left.any() && !press.overtaken {
+            if self.may_come_down(now, press, left) {
+                self.presses.push_front(Press {
+                    waits: true,
+                    dump_asked: true,
+                    dump_seen: false,
+                    ..press
+                });
+            } else if let Some(m) = view.last()
+                && self.has_second_look(now, press, cx)
+            {
+                self.observations.push_back(Observation::Completed {
+                    side,
+                    by: CompletedBy::Press,
+                });
+                let mut fault = unfinished_fault(m, left, side, now);
+                fault.ply = Some(n);
+                self.raise(fault);
+            }
+            return;
+        }
         if completed {
             self.observations.push_back(Observation::Completed {
                 side,
@@ -283,9 +305,7 @@ impl Sensing {
             } else if let Some((m, left)) =
                 explain::unfinished(tip, &self.picture, open).filter(|_| his_turn && quiet)
             {
-                // What is in the hand is put down with the press, as near as that can be told.
-                let is_in_hand = left.is_subset(self.picture.vacant());
-                if is_in_hand && now < press.at + self.timing.dump {
+                if self.may_come_down(now, press, left) {
                     self.presses.push_front(Press {
                         waits: true,
                         dump_asked: true,
@@ -330,6 +350,11 @@ impl Sensing {
             || self.new_fault(cx).is_some()
             || self.own_men_missing(side, his_turn, cx).any()
             || (his_turn && self.is_unexplained(cx))
+    }
+
+    /// What is in the hand is put down with the press, as near as that can be told.
+    fn may_come_down(&self, now: Millis, press: Press, left: Bitboard) -> bool {
+        left.is_subset(self.picture.vacant()) && now < press.at + self.timing.dump
     }
 
     /// Before anything is told to the arbiter the board has had the time of a scan to show what was done before the press, and is

@@ -65,6 +65,8 @@ const WIDTH: usize = 64;
 const KEPT: Weight = 90;
 /// Of a reading that leads to the same position in another way so many are remembered.
 const OTHERS: usize = 8;
+/// More plies than these are not tried: whoever needs more cannot be followed, and the board's other messages wait.
+const MOST: usize = 20_000;
 /// No more plies are made at once.
 const AT_ONCE: usize = 4;
 
@@ -137,6 +139,9 @@ pub(super) fn readings(
     for (at, scene) in scenes {
         reader.now = *at;
         reader.go_on(*scene);
+        if reader.nodes.len() > MOST {
+            return Vec::new();
+        }
     }
     reader.finish()
 }

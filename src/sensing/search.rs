@@ -54,6 +54,14 @@ impl Sensing {
         }
         let view = self.view(cx);
         let tip = view.tip();
+        if let Some((m, _)) = explain::unfinished(tip, &self.picture, differing)
+            && m.is_castle()
+        {
+            // No king goes there otherwise: it is told at once, and the rook may take its time (case C4).
+            let moves = vec![Seen::new(tip, m, self.last_change)];
+            self.arrived_by(moves, now, cx);
+            return;
+        }
         if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
             return;
         }

@@ -113,6 +113,12 @@ impl Trail {
             .is_some_and(|(before, at)| before == man && at >= since)
     }
 
+    /// Whether the man that stands there, or stood there last, came at this time or later.
+    pub(super) fn came_since(&self, square: Square, since: Millis) -> bool {
+        let mark = &self.squares[square.to_usize()];
+        mark.man.is_some() && mark.first >= since
+    }
+
     /// The squares that changed after this time, be it that they changed back.
     pub(super) fn changed_since(&self, since: Millis) -> Bitboard {
         Square::ALL
