@@ -34,9 +34,13 @@ struct Reread {
 impl Sensing {
     /// Reads the last plies anew where the record does not explain the board.
     pub(super) fn read_stretch(&mut self, cx: &Context<'_>) -> bool {
-        let reread = STRETCHES
-            .iter()
-            .find_map(|back| self.reread(*back, cx).filter(|reread| reread.is_news));
+        let n = self.view(cx).len();
+        // The whole of a short game is asked once.
+        let mut keeps = STRETCHES.map(|back| n.saturating_sub(back)).to_vec();
+        keeps.dedup();
+        let reread = keeps
+            .into_iter()
+            .find_map(|keep| self.reread(keep, cx).filter(|reread| reread.is_news));
         match reread {
             Some(reread) => {
                 self.tell_reread(reread, cx);
@@ -64,10 +68,12 @@ impl Sensing {
 
     /// Hands were fast of late: whether the record is what was played is asked once more, now that what followed is known.
     pub(super) fn check_stretch(&mut self, cx: &Context<'_>) {
-        let Some(reread) = self.reread(STRETCHES[0], cx) else {
+        let n = self.view(cx).len();
+        let keep = n.saturating_sub(STRETCHES[0]);
+        let Some(reread) = self.reread(keep, cx) else {
             return;
         };
-        let read = self.view(cx).len() - reread.keep;
+        let read = n - keep;
         if !reread.confirms || reread.seen.len() > read + 1 {
             self.tell_reread(reread, cx);
         } else if self.rivals.is_empty() {
@@ -76,11 +82,10 @@ impl Sensing {
         }
     }
 
-    /// The last plies as they read from all that was seen of them, if that explains the board.
-    fn reread(&self, back: usize, cx: &Context<'_>) -> Option<Reread> {
+    /// What follows these plies, as it reads from all that was seen of it, if that explains the board.
+    fn reread(&self, keep: usize, cx: &Context<'_>) -> Option<Reread> {
         let view = self.view(cx);
         let n = view.len();
-        let keep = n.saturating_sub(back);
         let since = if keep == 0 { 0 } else { view.seen_at(keep) };
         let (picture, scenes) = self.film.since(since, &self.picture)?;
         let from = view.position(keep);
