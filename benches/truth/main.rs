@@ -2,7 +2,8 @@
 //! carries, read live by a session that asks the board back; and the recordings of real games.
 //!
 //! `cargo bench --bench truth` prints the table; `cargo bench --bench truth -- KIND` its rows of that name, and `-- KIND NUMBER` writes
-//! that game's trace to stdout; `-- outline 1` does so with the occupied squares of the recording 1. `JADOUBE_GAMES=N` plays N games of each kind instead of the usual number, `JADOUBE_SHOW=1` tells of each
+//! that game's trace to stdout, and to stderr what was played beside what was read; `-- outline 1` writes the occupied squares of the
+//! recording 1 as a trace. `JADOUBE_GAMES=N` plays N games of each kind instead of the usual number, `JADOUBE_SHOW=1` tells of each
 //! game that is not read rightly.
 
 #[allow(dead_code)]
@@ -42,20 +43,9 @@ fn main() {
     {
         match KINDS.iter().find(|known| known.name == kind) {
             Some(kind) => {
-                let l = kind.play(number);
-                print!("{}", l.trace);
-                for (i, t) in l.truth.plies.iter().enumerate() {
-                    eprintln!(
-                        "{} {} {} t{} p{} pr{:?} {:?}",
-                        i + 1,
-                        t.uci,
-                        l.told.record.get(i).map_or("-", |x| &x.uci),
-                        (l.began_ms + t.touched_ms) as f64 / 1000.,
-                        (l.began_ms + t.placed_ms) as f64 / 1000.,
-                        t.pressed_ms.map(|p| (l.began_ms + p) as f64 / 1000.),
-                        t.manners
-                    );
-                }
+                let live = kind.play(number);
+                print!("{}", live.trace);
+                print_truth(&live);
             }
             None => eprintln!("no kind {kind}; there are {}", kinds::names()),
         }
@@ -83,6 +73,26 @@ fn main() {
     }
     if words.is_empty() {
         recorded::print(show);
+    }
+}
+
+/// What was played beside what was read, a ply a line, with the seconds at which it was touched, put down and pressed.
+fn print_truth(live: &live::Live) {
+    let seconds = |ms: u64| (live.began_ms + ms) as f64 / 1000.;
+    for (index, played) in live.truth.plies.iter().enumerate() {
+        let read = live.told.record.get(index);
+        eprintln!(
+            "{} {} {} touched {} put down {} pressed {} {:?}",
+            index + 1,
+            played.uci,
+            read.map_or("-", |ply| &ply.uci),
+            seconds(played.touched_ms),
+            seconds(played.placed_ms),
+            played
+                .pressed_ms
+                .map_or("-".into(), |ms| seconds(ms).to_string()),
+            played.manners
+        );
     }
 }
 

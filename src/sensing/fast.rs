@@ -56,13 +56,8 @@ impl Sensing {
             return false;
         };
         let view = self.view(cx);
-        let n = view.len();
         let moves = self.seen(view.position(keep), &line, now);
-        if keep == n {
-            self.arrived_by(moves, now, cx);
-        } else {
-            self.otherwise(keep, moves, now, cx);
-        }
+        self.arrived_from(keep, moves, now, cx);
         if in_hand {
             self.flush(cx);
         }

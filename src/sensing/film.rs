@@ -39,10 +39,6 @@ impl Film {
         self.scenes.push_back((at, scene));
     }
 
-    pub(super) fn clear(&mut self) {
-        *self = Film::default();
-    }
-
     /// How many men were put down after this time.
     pub(super) fn put_down_since(&self, since: Millis) -> usize {
         let is_one = |scene: &&(Millis, Scene)| {

@@ -323,6 +323,20 @@ impl Sensing {
         self.tentative = Some(tentative);
     }
 
+    /// Moves were made after so many plies: from where the game stands, or in place of what was read there.
+    pub(super) fn arrived_from(
+        &mut self,
+        keep: usize,
+        moves: Vec<Seen>,
+        now: Millis,
+        cx: &Context<'_>,
+    ) {
+        match keep == self.view(cx).len() {
+            true => self.arrived_by(moves, now, cx),
+            false => self.otherwise(keep, moves, now, cx),
+        }
+    }
+
     /// The board shows an earlier position.
     pub(super) fn retracted_to(&mut self, keep: usize, now: Millis, cx: &Context<'_>) {
         if keep >= cx.line.len() {

@@ -7,6 +7,38 @@
 //! * time never runs backwards; [`Sensing::handle_timeout`] is called for every deadline before anything later is handed in;
 //! * after each call the observations are taken with [`Sensing::poll_observation`] and the record is changed as they say;
 //! * whoever else changes the record says so with [`Sensing::follow`].
+//!
+//! # Which file answers which question
+//!
+//! | question | file |
+//! |---|---|
+//! | What do the squares show, and when did each change last? | [`Picture`] of `board`, `trail` |
+//! | What happened to them, one change after the other? | `film` |
+//! | What does the record say, with what was seen and not told yet? | `view` |
+//! | Which moves, or lines of a few, lead from a position to a placement? What is on its way, what may be in the hands? | [`explain`] |
+//! | The board has changed: is it the same again, a move, the last one otherwise, or taken back? How long is that held? | `look` |
+//! | The same while hands of both players are over the board | `fast` |
+//! | The same where one scan told of several plies | `scan` |
+//! | It is quiet: older positions, several plies at once, moves answered before they were finished | `search` |
+//! | Steps back, man by man: a takeback, or men that go home? | `retrace` |
+//! | Who was captured, where a board knows no men and shows only that one is gone? | `unseen` |
+//! | What speaks against a line, where the placement does not tell? | `weigh` |
+//! | What else may the record be, and when does that take its place? | `rivals` |
+//! | Does all that was seen of the last plies say what the record says? When is that asked? | `stretch` |
+//! | And how is it read, change by change? | `reread` |
+//! | Somebody pressed: which move does that complete, and what does it make loud? | `press` |
+//! | What does no legal play explain: whose deed, how loud, when is it over? | `faults` |
+//! | Which sensors are not to be believed? | `dead` |
+//! | Do the kings show the result? | `kings` |
+//! | What waits for a time, and what is done then? | `timer` |
+//!
+//! The way of a change through them: `handle_squares` notes it in picture, trail and film, and looks. What is found becomes the
+//! tentative reading, which is told once it has stood for its hold, by a timer, a press, the opponent's lift or what is played
+//! next. All that is told goes through `tell_change`, which carries the rivals on and hands out [`Observation::Moved`]. Whoever has
+//! to bring the record up to date first sets `look_due` and leaves the rest to the timer of that name.
+//!
+//! A board that knows its men and one that does not go the same way. [`Picture::is_exact`] asks whether every square tells exactly
+//! what stands on it, `is_poor` whether men have to be told apart by what else was seen of them.
 
 use crate::Millis;
 use crate::board::{Contents, Picture};
@@ -602,42 +634,38 @@ impl Sensing {
         self.grace_passed = true;
         self.sign = None;
         self.watch_kings(now, None);
-        if !self.in_sync {
-            self.in_sync = true;
-            self.observations
-                .push_back(Observation::Sync { in_sync: true });
-        }
+        self.tell_sync();
     }
 
     /// The game has ended: only the result sign is looked for.
     pub fn finish(&mut self) {
         self.forget_play(FaultEnd::Ended);
         self.read_all_again();
-        if !self.in_sync {
-            self.in_sync = true;
-            self.observations
-                .push_back(Observation::Sync { in_sync: true });
-        }
+        self.tell_sync();
     }
 
-    /// What was seen of a record that is another one now, and was not told, counts no more.
+    /// What was seen of a record that is another one now, and was not told, counts no more. What is known of the board stays.
     fn forget_play(&mut self, why: FaultEnd) {
-        self.film.clear();
-        self.tentative = None;
-        self.promotions_seen = false;
-        self.ahead = None;
-        self.rivals.clear();
-        self.presses.clear();
-        self.unspent = None;
-        self.away = None;
-        self.retraced = false;
-        self.lost = None;
-        self.check_at = None;
-        self.look_due = false;
-        self.resumed = false;
-        self.waiting = None;
-        self.lift_over_fault = None;
         self.close_faults(why);
+        *self = Sensing {
+            picture: std::mem::take(&mut self.picture),
+            trail: std::mem::take(&mut self.trail),
+            last_change: self.last_change,
+            searched: self.searched,
+            dump_asked: self.dump_asked,
+            dump_seen: self.dump_seen,
+            grace_passed: self.grace_passed,
+            gone_told: self.gone_told,
+            next_fault: self.next_fault,
+            unread: std::mem::take(&mut self.unread),
+            waiting_since: self.waiting_since,
+            frozen_since: self.frozen_since,
+            sign: self.sign,
+            sign_told: self.sign_told,
+            in_sync: self.in_sync,
+            observations: std::mem::take(&mut self.observations),
+            ..Sensing::new(self.timing)
+        };
     }
 
     pub fn poll_observation(&mut self) -> Option<Observation> {

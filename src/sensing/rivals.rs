@@ -170,10 +170,6 @@ impl Onward<'_> {
 }
 
 impl Rivals {
-    pub(super) fn clear(&mut self) {
-        *self = Rivals::default();
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.others.is_empty()
     }

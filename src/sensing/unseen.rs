@@ -1,11 +1,20 @@
 //! Moves that a board does not show which knows no men. Of a capture it sees no more than that the capturing man is gone, as if he
 //! were in the hand; the rest is told by the squares that were touched, by the press, and by what is played next.
 
-use super::weigh::Weighed;
 use super::*;
 
 /// A scan that was under way at a press is told so long after it.
 const PRESS_LAG_MS: Millis = 60;
+
+/// Where play went on from.
+struct Standpoint<'a> {
+    position: &'a Position,
+    /// The move that led there, and when it was seen.
+    last: Option<Move>,
+    since: Millis,
+    /// What is set aside.
+    mask: Bitboard,
+}
 
 impl Sensing {
     /// The move among `found` that has arrived: its man is gone from where it stood, and came to stand where he went.
@@ -108,16 +117,10 @@ impl Sensing {
 
     /// The captures that the man can have made who is gone from the board and whose side has the move, the likeliest first. A man of
     /// the other side may be in a hand besides.
-    fn unseen_captures(
-        &self,
-        position: &Position,
-        mask: Bitboard,
-        last: Option<Move>,
-        since: Millis,
-        pressed_at: Option<Millis>,
-    ) -> Vec<Weighed> {
+    fn unseen_captures(&self, from: &Standpoint<'_>, pressed_at: Option<Millis>) -> Vec<Move> {
+        let position = from.position;
         let board = position.board();
-        let open = self.picture.differing(board) & !mask;
+        let open = self.picture.differing(board) & !from.mask;
         let gone = |color: Color| open & board.by_color(color) & self.picture.vacant();
         let own = gone(position.turn());
         let before_press = |square: &Square| {
@@ -132,7 +135,7 @@ impl Sensing {
             Some(_) => own,
             None => own.into_iter().filter(before_press).collect(),
         };
-        let Some(from) = moved.single_square() else {
+        let Some(vacated) = moved.single_square() else {
             return Vec::new();
         };
         // The captured man may still be passing over a square on his way off the board.
@@ -144,7 +147,7 @@ impl Sensing {
         let unread = self.unread_squares();
         let is_unseen = |m: &Move| unread.contains(m.to()) || (self.is_poor() && m.is_capture());
         let lines = position
-            .moves_from(from)
+            .moves_from(vacated)
             .filter(|m| is_unseen(m) && !m.is_en_passant() && !theirs.contains(m.to()))
             .filter(|m| {
                 let beside = attacks::king_attacks(m.to());
@@ -161,7 +164,27 @@ impl Sensing {
             })
             .map(|m| vec![m])
             .collect();
-        self.weighed(position, lines, last, since)
+        let weighed = self.weighed(position, lines, from.last, from.since);
+        weighed.into_iter().flat_map(|line| line.moves).collect()
+    }
+
+    /// Where play went on from after so many plies.
+    fn standpoint<'a>(&self, view: &View<'a>, plies: usize) -> Standpoint<'a> {
+        Standpoint {
+            position: view.position(plies),
+            last: view.last_of(plies),
+            since: view.seen_at(plies),
+            mask: match plies == view.len() {
+                true => self.mask(view),
+                false => Bitboard::EMPTY,
+            },
+        }
+    }
+
+    /// `m` as it was played from there.
+    fn seen_from(&self, from: &Standpoint<'_>, m: Move, now: Millis) -> Seen {
+        let at = self.shown_at(from.position, m, from.since, now);
+        Seen::new(from.position, m, at)
     }
 
     /// A man has been gone for a while, and one capture alone can have taken him where he is.
@@ -181,26 +204,13 @@ impl Sensing {
             }
             _ => n,
         };
-        let position = view.position(keep);
-        let since = view.seen_at(keep);
-        let before = view.last_of(keep);
-        let mask = if keep == n {
-            self.mask(&view)
-        } else {
-            Bitboard::EMPTY
-        };
-        let captures = self.unseen_captures(position, mask, before, since, None);
-        let Some(m) = captures
-            .first()
-            .and_then(|line| line.moves.first())
-            .copied()
-        else {
+        let from = self.standpoint(&view, keep);
+        let captures = self.unseen_captures(&from, None);
+        let Some(&m) = captures.first() else {
             return false;
         };
-        let goes_elsewhere = captures
-            .iter()
-            .filter_map(|line| line.moves.first())
-            .any(|other| other.to() != m.to());
+        let goes_elsewhere = captures.iter().any(|other| other.to() != m.to());
+        let position = from.position;
         let board = position.board();
         let theirs = self.picture.differing(board) & board.by_color(!position.turn());
         let is_his = m
@@ -209,21 +219,13 @@ impl Sensing {
         if goes_elsewhere || theirs.any() || !is_his {
             return false;
         }
-        let at = self.shown_at(position, m, since, now);
-        let seen = Seen::new(position, m, at);
-        let hand = if keep == n {
-            self.arrived_by(vec![seen], now, cx);
-            self.timing.hand
-        } else {
-            // Where he stopped the opponent may have taken him, and be thinking with both men in his hands.
-            let hand = if keep < cx.line.len() {
-                self.timing.quiet
-            } else {
-                self.timing.hand
-            };
-            self.otherwise(keep, vec![seen], now, cx);
-            hand
+        let seen = self.seen_from(&from, m, now);
+        // Where he stopped the opponent may have taken him, and be thinking with both men in his hands.
+        let hand = match keep < n && keep < cx.line.len() {
+            true => self.timing.quiet,
+            false => self.timing.hand,
         };
+        self.arrived_from(keep, vec![seen], now, cx);
         let stood = now.saturating_sub(self.last_change);
         if let Some(tentative) = &mut self.tentative {
             tentative.supposed = true;
@@ -276,13 +278,12 @@ impl Sensing {
             return None;
         }
         let since = view.seen_at(keep);
-        let last = view.last_of(keep);
         let mask = self.mask(&view);
         let refilled = self.refilled(before, since) & !mask;
         let lines = explain::lines_over(before, &self.picture, mask, refilled, 2, |line| {
             pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since)
         });
-        let line = self.likeliest(before, &lines, last, since)?;
+        let line = self.likeliest(before, &lines, view.last_of(keep), since)?;
         Some((keep, self.seen(before, &line, now)))
     }
 
@@ -297,11 +298,7 @@ impl Sensing {
         let Some((keep, moves)) = self.unseen_at_press(now, side, pressed_at, cx) else {
             return false;
         };
-        if keep == self.view(cx).len() {
-            self.arrived_by(moves, now, cx);
-        } else {
-            self.otherwise(keep, moves, now, cx);
-        }
+        self.arrived_from(keep, moves, now, cx);
         self.flush(cx);
         true
     }
@@ -367,30 +364,21 @@ impl Sensing {
     /// The man who is gone, and will not come back, has captured.
     fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) {
         let view = self.view(cx);
-        let (n, tip) = (view.len(), view.tip());
-        // The kings may show the result by now.
-        let aside = match self.sign {
-            Some(_) => {
-                let centre: Bitboard = CENTRE.into_iter().collect();
-                tip.board().kings() | (centre & !self.picture.vacant())
-            }
-            None => Bitboard::EMPTY,
-        };
-        let mask = self.mask(&view) | aside;
-        let captures = self.unseen_captures(tip, mask, view.last(), view.seen_at(n), None);
-        let Some(m) = captures
+        let mut from = self.standpoint(&view, view.len());
+        if self.sign.is_some() {
+            // The kings may show the result by now.
+            let centre: Bitboard = CENTRE.into_iter().collect();
+            from.mask |= from.position.board().kings() | (centre & !self.picture.vacant());
+        }
+        let captures = self.unseen_captures(&from, None);
+        let Some(&m) = captures
             .first()
-            .and_then(|line| line.moves.first())
-            .copied()
+            .filter(|m| self.may_play(from.position, **m))
         else {
             return;
         };
-        if !self.may_play(tip, m) {
-            return;
-        }
-        let at = self.shown_at(tip, m, view.seen_at(n), now);
-        let moves = vec![Seen::new(tip, m, at)];
-        self.arrived_by(moves, now, cx);
+        let seen = self.seen_from(&from, m, now);
+        self.arrived_by(vec![seen], now, cx);
         self.flush(cx);
     }
 
@@ -430,23 +418,13 @@ impl Sensing {
                 !self.is_completed(n, cx) && stopped.is_some_and(|to| self.picture.is_empty(to))
             })?
         };
-        let position = view.position(keep);
-        let mask = if keep == n {
-            self.mask(&view)
-        } else {
-            Bitboard::EMPTY
+        let from = self.standpoint(&view, keep);
+        let agrees = self.picture.agrees_with(from.position.board());
+        let m = match self.exchanged(from.position, from.since) {
+            Some(m) if keep == n && agrees => m,
+            _ => *self.unseen_captures(&from, Some(pressed_at)).first()?,
         };
-        let last = view.last_of(keep);
-        let since = view.seen_at(keep);
-        let m = match self.exchanged(position, since) {
-            Some(m) if keep == n && self.picture.agrees_with(position.board()) => m,
-            _ => {
-                let captures = self.unseen_captures(position, mask, last, since, Some(pressed_at));
-                *captures.first()?.moves.first()?
-            }
-        };
-        let at = self.shown_at(position, m, since, now);
-        Some((keep, vec![Seen::new(position, m, at)]))
+        Some((keep, vec![self.seen_from(&from, m, now)]))
     }
 
     /// The man that a square shows. Where the board knows no men, that is whoever of those that are gone from the squares `open` can
