@@ -40,7 +40,8 @@ impl Sensing {
         keeps.dedup();
         let reread = keeps
             .into_iter()
-            .find_map(|keep| self.reread(keep, cx).filter(|reread| reread.is_news));
+            .find_map(|keep| self.reread(keep, cx).filter(|reread| reread.is_news))
+            .filter(|reread| self.leaves_what_was_thought_over(reread, cx));
         match reread {
             Some(reread) => {
                 self.tell_reread(reread, cx);
@@ -70,7 +71,10 @@ impl Sensing {
     pub(super) fn check_stretch(&mut self, cx: &Context<'_>) {
         let n = self.view(cx).len();
         let keep = n.saturating_sub(STRETCHES[0]);
-        let Some(reread) = self.reread(keep, cx) else {
+        let Some(reread) = self
+            .reread(keep, cx)
+            .filter(|reread| self.leaves_what_was_thought_over(reread, cx))
+        else {
             return;
         };
         let read = n - keep;
@@ -80,6 +84,25 @@ impl Sensing {
             let told = cx.line.len().saturating_sub(reread.keep);
             self.tell_doubt(reread.keep, told, reread.lines, cx);
         }
+    }
+
+    /// Whether this has every move that was pressed, with time before it and after it: that is no fast play, and stays.
+    fn leaves_what_was_thought_over(&self, reread: &Reread, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let n = view.len();
+        let is_slow = |index: usize| {
+            let at = view.seen_at(index + 1);
+            let before = view.seen_at(index);
+            at >= before + FAST_MS && (index + 1 == n || view.seen_at(index + 2) >= at + FAST_MS)
+        };
+        (reread.keep..cx.line.len()).all(|index| {
+            let ply = &cx.line.plies[index];
+            let same = reread
+                .seen
+                .get(index - reread.keep)
+                .is_some_and(|seen| seen.mv == ply.mv);
+            same || !ply.pressed || !is_slow(index)
+        })
     }
 
     /// What follows these plies, as it reads from all that was seen of it, if that explains the board.
