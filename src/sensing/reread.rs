@@ -139,7 +139,7 @@ pub(super) fn readings(
     for (at, scene) in scenes {
         reader.now = *at;
         reader.go_on(*scene);
-        if reader.nodes.len() > MOST {
+        if reader.has_tried_too_many() {
             return Vec::new();
         }
     }
@@ -316,6 +316,10 @@ impl Reader {
         self.paths = self.likeliest(next);
     }
 
+    fn has_tried_too_many(&self) -> bool {
+        self.nodes.len() > MOST
+    }
+
     /// A square has changed.
     fn show(
         &mut self,
@@ -376,7 +380,7 @@ impl Reader {
 
     /// The plies that the squares speak for by now, one of these among them.
     fn extend(&mut self, path: &Path, changed: Bitboard, depth: usize, next: &mut Vec<Path>) {
-        if depth == AT_ONCE {
+        if depth == AT_ONCE || self.has_tried_too_many() {
             return;
         }
         for m in path.position.moves() {
