@@ -53,6 +53,12 @@ impl Film {
             .count()
     }
 
+    /// Forgets what was seen: of what was before, nothing is known.
+    pub(super) fn cut(&mut self) {
+        self.scenes.clear();
+        self.is_cut = true;
+    }
+
     /// What happened after `since`, and what the board showed then, if `now` is what it shows at the end. Nothing where that is
     /// longer ago than anybody remembers.
     pub(super) fn since(

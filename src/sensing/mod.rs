@@ -606,6 +606,9 @@ impl Sensing {
     /// the record, and is left alone until it agrees or a move is made by hand.
     pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
         self.forget_play(FaultEnd::Superseded);
+        if !cx.line.is_empty() {
+            self.film.cut();
+        }
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
         self.waiting_since = self.trail.looks();
