@@ -66,9 +66,8 @@ fn traces_at_another_pace() {
 /// In these a second game begins from the array: with White to move, whoever has the other men.
 const WHITE_BEGINS: &[&str] = &["unarmed-second-game"];
 
-/// In these something lasts just longer than a named time: the minute after which it is told that a clock stands; the time after
-/// which what was missed is looked for, when three squares would do as well until the next move comes.
-const AT_A_LIMIT: &[&str] = &["clock-stopped-dismissed", "blitz-arrival-untold"];
+/// In these something lasts just longer than a named time, here the minute after which it is told that a clock stands.
+const AT_A_LIMIT: &[&str] = &["clock-stopped-dismissed"];
 
 /// What came of a trace: games and alerts, without their times.
 #[derive(Debug, Clone, PartialEq)]
