@@ -246,12 +246,7 @@ impl Sensing {
         let left = self.half_castled(&view);
         if completed && his == n && left.any() && !press.overtaken {
             if self.may_come_down(now, press, left) {
-                self.presses.push_front(Press {
-                    waits: true,
-                    dump_asked: true,
-                    dump_seen: false,
-                    ..press
-                });
+                self.wait_for_hand(press);
             } else if let Some(m) = view.last()
                 && self.has_second_look(now, press, cx)
             {
@@ -306,12 +301,7 @@ impl Sensing {
                 explain::unfinished(tip, &self.picture, open).filter(|_| his_turn && quiet)
             {
                 if self.may_come_down(now, press, left) {
-                    self.presses.push_front(Press {
-                        waits: true,
-                        dump_asked: true,
-                        dump_seen: false,
-                        ..press
-                    });
+                    self.wait_for_hand(press);
                     return;
                 }
                 let tip = tip.clone();
@@ -355,6 +345,16 @@ impl Sensing {
     /// What is in the hand is put down with the press, as near as that can be told.
     fn may_come_down(&self, now: Millis, press: Press, left: Bitboard) -> bool {
         left.is_subset(self.picture.vacant()) && now < press.at + self.timing.dump
+    }
+
+    /// The press is judged again once it is down, or has had its time.
+    fn wait_for_hand(&mut self, press: Press) {
+        self.presses.push_front(Press {
+            waits: true,
+            dump_asked: true,
+            dump_seen: false,
+            ..press
+        });
     }
 
     /// Before anything is told to the arbiter the board has had the time of a scan to show what was done before the press, and is
