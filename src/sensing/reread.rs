@@ -5,7 +5,7 @@
 //! against it: changes that were never told, men that stand where nobody put them, squares that changed for nothing.
 
 use super::film::Scene;
-use super::weigh::{Weight, implausible};
+use super::weigh::{EXCHANGED_UNSEEN, OVERWRITTEN, PASSED_BESIDE, TAKEN_AWAY, Weight, implausible};
 use crate::Millis;
 use crate::board::{Contents, Picture};
 use crate::laws::position::Position;
@@ -18,24 +18,16 @@ const UNTOLD: Weight = 46;
 const TOLD_LATE: Weight = 3;
 /// So long after it.
 const LATE_MS: Millis = 1_000;
-/// The captured man was overwritten.
-const OVERWRITTEN: Weight = 3;
-/// His square was seen empty.
-const TAKEN_AWAY: Weight = 13;
-/// King and rook exchange a square that was never seen to change.
-const EXCHANGED_UNSEEN: Weight = 30;
 /// A square on the way of a sliding man.
 const PASSED: Weight = 5;
-/// A captured man on his way off the board.
-const PASSED_BESIDE: Weight = 8;
-/// The same while he has not left it.
+/// A captured man on his way off the board, who has not left the square yet.
 const STILL_PASSING: Weight = 15;
 /// A square that changed, and changed back, for nothing.
 const TOUCHED: Weight = 30;
-/// A square of a ply that changed and changed back before.
-const AGAIN: Weight = 25;
 /// After so long it was for nothing.
 const TOUCH_MS: Millis = 2_000;
+/// A square of a ply that changed and changed back before.
+const AGAIN: Weight = 25;
 /// The pawn waits for its exchange.
 const WAITS: Weight = 20;
 /// A man that none of the plies put there.
@@ -178,7 +170,7 @@ struct Path {
     /// Squares that a ply has changed, and that were not told yet.
     owed: Vec<Owed>,
     weight: Weight,
-    /// When its last ply was seen, and the one before.
+    /// When its last ply was seen.
     last_at: Millis,
     /// The last ply of each side, with when it was seen, and whether it was pressed.
     moved: ByColor<Option<(Move, Millis)>>,
@@ -362,15 +354,18 @@ impl Reader {
         next.push(path);
     }
 
+    /// Whether the square shows what stands there on this board.
+    fn shows(&self, square: Square, board: &Board) -> bool {
+        let shown = self.picture.at(square);
+        shown.is_some_and(|shown| shown.agrees(board.piece_at(square)))
+    }
+
     /// What changed back long ago, and was part of nothing.
     fn forget_touches(&self, path: &mut Path) {
         let board = path.position.board();
         let mut weight = 0;
         path.open.retain(|open| {
-            let agrees = self
-                .picture
-                .at(open.square)
-                .is_some_and(|shown| shown.agrees(board.piece_at(open.square)));
+            let agrees = self.shows(open.square, board);
             let is_over = agrees && open.at + TOUCH_MS < self.now;
             weight += if is_over { open.touches() } else { 0 };
             !is_over
@@ -585,10 +580,7 @@ impl Reader {
             .map_or(0, |open| open.since.saturating_sub(SLACK_MS));
         let mut weight = 0;
         next.open.retain(|open| {
-            let agrees = self
-                .picture
-                .at(open.square)
-                .is_some_and(|shown| shown.agrees(board.piece_at(open.square)));
+            let agrees = self.shows(open.square, board);
             let was = |man: Option<Piece>| open.man.is_some_and(|shown| shown.agrees(man));
             let once = agrees && open.changes <= 2;
             if once && way.contains(open.square) && open.since >= left && was(mover) {

@@ -10,13 +10,13 @@ use super::*;
 pub(super) type Weight = u32;
 
 /// The captured man was overwritten: no empty square was seen.
-const OVERWRITTEN: Weight = 3;
+pub(super) const OVERWRITTEN: Weight = 3;
 /// His square was seen empty, and filled after the capturing man had left his own.
-const TAKEN_AWAY: Weight = 13;
+pub(super) const TAKEN_AWAY: Weight = 13;
 /// His square was seen empty, but filled again before the capturing man was lifted: more likely he was put back.
 const PUT_BACK_FIRST: Weight = 25;
 /// A castling man's square is filled by the other one, and was never seen empty.
-const EXCHANGED_UNSEEN: Weight = 30;
+pub(super) const EXCHANGED_UNSEEN: Weight = 30;
 /// A man of the line's side, or of the other, was lifted and put back for nothing.
 const ADJUSTED: Weight = 35;
 /// The same while the moving man was in the hand.
@@ -24,7 +24,7 @@ const TOUCHED_ON_THE_WAY: Weight = 55;
 /// Something stood for a moment on a square that is none of the line's.
 const PASSED_OVER: Weight = 20;
 /// The same beside a capture: the captured man on his way off the board.
-const PASSED_BESIDE: Weight = 8;
+pub(super) const PASSED_BESIDE: Weight = 8;
 
 /// A line and how much speaks against it.
 #[derive(Debug, Clone, PartialEq, Eq)]
