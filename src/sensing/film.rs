@@ -41,16 +41,9 @@ impl Film {
 
     /// How many men were put down after this time.
     pub(super) fn put_down_since(&self, since: Millis) -> usize {
-        let is_one = |scene: &&(Millis, Scene)| {
-            scene.0 > since
-                && matches!(scene.1, Scene::Square { contents, in_dump: false, .. } if !contents.is_empty())
-        };
-        self.scenes
-            .iter()
-            .rev()
-            .take_while(|(at, _)| *at > since)
-            .filter(is_one)
-            .count()
+        let late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);
+        let is_one = |(_, scene): &&(Millis, Scene)| matches!(scene, Scene::Square { contents, in_dump: false, .. } if !contents.is_empty());
+        late.filter(is_one).count()
     }
 
     /// Forgets what was seen: of what was before, nothing is known.
@@ -72,13 +65,12 @@ impl Film {
         }
         let mut picture = now.clone();
         for (_, scene) in self.scenes.iter().skip(first).rev() {
-            if let Scene::Square {
-                square,
-                before: Some(before),
-                ..
-            } = scene
-            {
-                picture.set(*square, *before);
+            if let Scene::Square { square, before, .. } = scene {
+                match before {
+                    Some(before) => drop(picture.set(*square, *before)),
+                    // It was not believed, or not read yet.
+                    None => picture.forget(*square),
+                }
             }
         }
         Some((picture, self.scenes.iter().skip(first).copied().collect()))
