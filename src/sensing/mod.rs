@@ -640,6 +640,27 @@ impl Sensing {
         self.tell_sync();
     }
 
+    /// The game is about to end by something else than a move. What was played fast is read once more; where a board does not show
+    /// whom a man took, the one who is gone will not come back: he has captured.
+    pub fn handle_end(&mut self, now: Millis, cx: &Context<'_>) {
+        if !cx.following || self.waiting.is_some() {
+            return;
+        }
+        if self.check_at.take().is_some() && self.frozen_since.is_none() {
+            self.check_stretch(cx);
+        }
+        if !self.is_poor() || !self.observations.is_empty() {
+            return;
+        }
+        if let Some(tentative) = self.tentative.take()
+            && tentative.shown
+        {
+            self.tell_tentative(tentative, cx);
+            return;
+        }
+        self.tell_gone(now, cx);
+    }
+
     /// The game has ended: only the result sign is looked for.
     pub fn finish(&mut self) {
         self.forget_play(FaultEnd::Ended);

@@ -321,26 +321,6 @@ impl Sensing {
         self.unseen_at_press(now, side, pressed_at, cx).is_some()
     }
 
-    /// The game ends by something else than a move, so that the man who is gone will not come back: he has captured.
-    pub fn handle_end(&mut self, now: Millis, cx: &Context<'_>) {
-        if !cx.following || self.waiting.is_some() {
-            return;
-        }
-        if self.check_at.take().is_some() && self.frozen_since.is_none() {
-            self.check_stretch(cx);
-        }
-        if !self.is_poor() || !self.observations.is_empty() {
-            return;
-        }
-        if let Some(tentative) = self.tentative.take()
-            && tentative.shown
-        {
-            self.tell_tentative(tentative, cx);
-            return;
-        }
-        self.tell_gone(now, cx);
-    }
-
     /// Whether a man is gone who will not come back if he stays away for long.
     pub(super) fn waits_for_gone(&self, cx: &Context<'_>) -> bool {
         !self.gone_told && self.is_poor() && self.picture.differing(cx.line.tip().board()).any()
@@ -362,7 +342,7 @@ impl Sensing {
     }
 
     /// The man who is gone, and will not come back, has captured.
-    fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) {
+    pub(super) fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) {
         let view = self.view(cx);
         let mut from = self.standpoint(&view, view.len());
         if self.sign.is_some() {

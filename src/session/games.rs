@@ -150,8 +150,8 @@ impl Table {
         }
     }
 
-    /// The game is about to end by something else than a move: a capture of which the board shows no more than that the man has gone
-    /// is told now, or never.
+    /// The game is about to end by something else than a move: what is still to be told of its last plies, as a capture of which the
+    /// board shows no more than that the man has gone, is told now, or never.
     pub(super) fn tell_last_capture(&mut self) {
         let now = self.now;
         let (sensing, cx) = self.sensing();
