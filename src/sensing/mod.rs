@@ -594,8 +594,9 @@ impl Sensing {
     }
 
     /// The clock runs: the placement is matched once.
-    pub fn handle_clock_running(&mut self, cx: &Context<'_>) {
+    pub fn handle_clock_running(&mut self, now: Millis, cx: &Context<'_>) {
         if self.frozen_since.take().is_some() && cx.following {
+            self.film.cut(now);
             self.searched = false;
             self.look_due = true;
             self.resumed = true;
@@ -607,7 +608,7 @@ impl Sensing {
     pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
         self.forget_play(FaultEnd::Superseded);
         if !cx.line.is_empty() {
-            self.film.cut();
+            self.film.cut(now);
         }
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
