@@ -20,6 +20,8 @@ pub(super) enum Scene {
         in_dump: bool,
     },
     Press(Color),
+    /// The board is heard again: what it shows next may have come about at any time since the scene before.
+    Heard,
 }
 
 /// The last stretch of play, as it was seen.
@@ -45,6 +47,12 @@ impl Film {
         let late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);
         let is_one = |(_, scene): &&(Millis, Scene)| matches!(scene, Scene::Square { contents, in_dump: false, .. } if !contents.is_empty());
         late.filter(is_one).count()
+    }
+
+    /// Whether this side has pressed after this time.
+    pub(super) fn has_pressed_since(&self, side: Color, since: Millis) -> bool {
+        let mut late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);
+        late.any(|(_, scene)| *scene == Scene::Press(side))
     }
 
     /// Forgets what was seen: of what was before this moment nothing is known, or it was no play.

@@ -247,6 +247,9 @@ pub enum FaultKind {
     Displaced,
     CastlingUnfinished,
     PromotionUnfinished,
+    /// Nobody's deed: more was played than can be told from what was seen. Nothing is set aside for it, because the record does not
+    /// lead to where play goes on.
+    Gap,
 }
 
 /// What ended a fault.
@@ -300,6 +303,8 @@ pub enum Level {
 
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
 const CLEARED: usize = 20;
+/// So many differ after an accident. After more plies than can be inferred more do.
+const ACCIDENT: usize = 6;
 
 /// The machine; see the module's page.
 #[derive(Debug, Clone)]
@@ -336,6 +341,8 @@ pub struct Sensing {
     /// The last plies may have been a takeback; it is judged once the board has rested.
     retraced: bool,
     lost: Option<fast::Lost>,
+    /// The board could not be heard for a while, and nothing it has shown since agrees with the record.
+    unheard: bool,
     /// When what was read in fast play is read once more.
     check_at: Option<Millis>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
@@ -411,6 +418,7 @@ impl Sensing {
             away: None,
             retraced: false,
             lost: None,
+            unheard: false,
             check_at: None,
             look_due: false,
             waiting: None,
@@ -593,6 +601,12 @@ impl Sensing {
         self.frozen_since.get_or_insert(now);
     }
 
+    /// The board is heard again, and was not for a while.
+    pub fn handle_heard(&mut self, now: Millis) {
+        self.unheard = true;
+        self.film.note(now, Scene::Heard);
+    }
+
     /// The clock runs: the placement is matched once.
     pub fn handle_clock_running(&mut self, now: Millis, cx: &Context<'_>) {
         if self.frozen_since.take().is_some() && cx.following {
@@ -749,6 +763,12 @@ impl Sensing {
                 .picture
                 .piece(square)
                 .is_some_and(|man| man.color == side)
+    }
+
+    /// Whether the board has changed since the clock stopped. What it shows since before then is play.
+    fn has_changed_frozen(&self) -> bool {
+        self.frozen_since
+            .is_some_and(|since| self.last_change > since)
     }
 
     fn quiet_at(&self) -> Millis {

@@ -12,7 +12,7 @@ impl Sensing {
     /// A press that is being judged ends the presser's move, whatever the opponent has in his hand.
     pub(super) fn search(&mut self, now: Millis, pressed: Option<Color>, cx: &Context<'_>) {
         if self.waiting.is_some()
-            || self.frozen_since.is_some()
+            || self.has_changed_frozen()
             || self.sign.is_some()
             || self.settle_promotion(cx)
         {
@@ -241,7 +241,7 @@ impl Sensing {
             }
             return;
         }
-        if self.read_over_dead(now, cx) {
+        if self.read_over_dead(now, cx) || self.is_in_gap() {
             return;
         }
         let view = self.view(cx);
