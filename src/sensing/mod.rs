@@ -668,6 +668,16 @@ impl Sensing {
         self.tell_sync();
     }
 
+    /// Nobody has listened for a while: what stands of what was told then is told once more.
+    pub fn tell_again(&mut self) {
+        let faults = self.faults.iter().cloned().map(Observation::Fault);
+        self.observations.extend(faults);
+        if !self.in_sync {
+            self.observations
+                .push_back(Observation::Sync { in_sync: false });
+        }
+    }
+
     /// What was seen of a record that is another one now, and was not told, counts no more. What is known of the board stays.
     fn forget_play(&mut self, why: FaultEnd) {
         self.close_faults(why);
