@@ -295,8 +295,6 @@ impl Sensing {
             self.tell_change(keep, moves, keep, CorrectionReason::Reread, lines, cx);
             return;
         }
-        self.retraced = cx.has_clock
-            && Self::retraces(&View::new(cx.line, tentative.keep, &tentative.moves)).is_some();
         let Some(last) = tentative.moves.last() else {
             return;
         };
