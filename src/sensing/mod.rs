@@ -536,6 +536,9 @@ impl Sensing {
         }
         self.film.note(now, Scene::Press(side));
         self.unspent = None;
+        if self.pressed_from_away(now, side, cx) {
+            return;
+        }
         // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
         let view = self.view(cx);
         let n = view.len();
