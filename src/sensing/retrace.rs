@@ -5,8 +5,8 @@ use super::*;
 use crate::game::puts_back;
 
 impl Sensing {
-    /// How many plies stood before what was shown, or taken back, since: the board shows the same as then.
-    pub(super) fn retraced(&self, cx: &Context<'_>) -> Option<usize> {
+    /// How many plies stood before what was shown, or taken back, since, and what was played after it: the board shows nothing else.
+    pub(super) fn retraced(&self, cx: &Context<'_>) -> Option<(usize, Vec<Seen>)> {
         if cx.unstarted || !self.presses.is_empty() {
             return None;
         }
@@ -14,15 +14,17 @@ impl Sensing {
             Some(_) => self.view(cx),
             None => self.record(cx),
         };
-        match cx.has_clock {
+        let back = match cx.has_clock {
             true => shown_and_put_back(&view).or_else(|| taken_back(&view)),
             false => turned(&view),
-        }
+        };
+        let played = || played_after(&view).filter(|_| cx.has_clock);
+        back.map(|keep| (keep, Vec::new())).or_else(played)
     }
 
     /// The board has rested on what may have been taken back.
     pub(super) fn take_back_retraced(&mut self, cx: &Context<'_>) {
-        let Some(keep) = self.retraced(cx) else {
+        let Some((keep, played)) = self.retraced(cx) else {
             return;
         };
         if !cx.has_clock {
@@ -33,12 +35,12 @@ impl Sensing {
         }
         self.tentative = None;
         let why = CorrectionReason::TakenBack;
-        self.tell_change(keep, Vec::new(), keep, why, Vec::new(), cx);
+        self.tell_change(keep, played, keep, why, Vec::new(), cx);
     }
 }
 
 /// All that was played since the last press has come to nothing. The move before it may be one that is not pressed yet.
-fn shown_and_put_back(view: &View<'_>) -> Option<usize> {
+pub(super) fn shown_and_put_back(view: &View<'_>) -> Option<usize> {
     let n = view.len();
     let recorded = view.line.plies.len().min(view.keep);
     let pressed = (0..recorded).rfind(|ply| view.line.plies[*ply].pressed);
@@ -48,6 +50,19 @@ fn shown_and_put_back(view: &View<'_>) -> Option<usize> {
         let is_play = (n - keep).is_multiple_of(2) && (pressed.is_none() || *keep > first);
         !is_play && view.position(*keep).board() == view.tip().board()
     })
+}
+
+/// The same before the last move, which is pressed.
+fn played_after(view: &View<'_>) -> Option<(usize, Vec<Seen>)> {
+    let before = view
+        .len()
+        .checked_sub(1)
+        .filter(|_| view.moves.is_empty())?;
+    let last = view.line.plies.get(before).filter(|ply| ply.pressed)?;
+    let keep = shown_and_put_back(&View::new(view.line, before, &[]))?;
+    let from = view.position(keep);
+    let played = || Seen::new(from, last.mv, last.seen_at);
+    from.is_playable(last.mv).then(|| (keep, vec![played()]))
 }
 
 /// The last plies have put back, man by man, what those before them had moved, and of these some were pressed.
