@@ -172,6 +172,7 @@ impl Sensing {
         (open & !self.picture.vacant()).any()
             && (open.count() <= CLEARED || self.is_played_on())
             && !self.is_victim_about(&view)
+            && !self.is_castling_in_hand(cx)
     }
 
     /// Whether both have pressed of late: nobody clears the board or sets it up.

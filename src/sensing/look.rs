@@ -16,7 +16,9 @@ impl Sensing {
         let resumed = std::mem::take(&mut self.resumed);
         let lost = self.lost.take();
         self.doubt_takeback(cx);
-        if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
+        if self.is_castling_in_hand(cx) {
+            // Whatever else the board shows is looked at once they stand.
+        } else if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
         } else if let Some(tentative) = self.tentative.take() {
             // What was never told need not have been: a captured man that is dragged along may stand where its own side could have moved.
@@ -91,7 +93,7 @@ impl Sensing {
         }
         let none = Bitboard::EMPTY;
         let mask = self.mask_of(&view, differing);
-        if self.follow_shadow(now) {
+        if self.follow_shadow(now) || self.match_castled(now, cx) {
             return true;
         }
         // A square that has changed since it was set aside may have been part of a move.
@@ -296,8 +298,6 @@ impl Sensing {
             self.tell_change(keep, moves, keep, CorrectionReason::Reread, lines, cx);
             return;
         }
-        self.retraced = cx.has_clock
-            && Self::retraces(&View::new(cx.line, tentative.keep, &tentative.moves)).is_some();
         let Some(last) = tentative.moves.last() else {
             return;
         };
@@ -404,8 +404,8 @@ impl Sensing {
                 return true;
             }
         }
-        let deepest = cx.line.len().saturating_sub(2);
-        let far = (1..deepest)
+        let n = cx.line.len();
+        let far = (deepest_takeback(cx.line, n)..n.saturating_sub(2))
             .rev()
             .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
         if far.is_some() {
@@ -413,6 +413,29 @@ impl Sensing {
             self.tell_sync();
         }
         far.is_some()
+    }
+
+    /// The first press of a game: it says of a move from where the game was away from the record that this was play.
+    pub(super) fn pressed_from_away(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+        let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) else {
+            return false;
+        };
+        let from = cx.line.position(keep);
+        let differing = self.picture.differing(from.board());
+        let found = explain::moves_to(from, &self.picture, differing, Bitboard::EMPTY);
+        let Some(m) = sole(&found).filter(|_| from.turn() == side) else {
+            return false;
+        };
+        let moves = self.seen(from, &[m], now);
+        self.away = None;
+        self.tentative = None;
+        let why = CorrectionReason::TakenBack;
+        self.tell_change(keep, moves, keep, why, Vec::new(), cx);
+        let by = CompletedBy::Press;
+        self.observations
+            .push_back(Observation::Completed { side, by });
+        self.tell_sync();
+        true
     }
 
     /// The board shows the last plies otherwise than they were read so far.
@@ -589,32 +612,6 @@ impl Sensing {
             ..
         } = tentative;
         self.tell_moves(keep, moves, stem, why, cx);
-    }
-
-    /// What is left of a castling that these moves answer, if its rook is still to move.
-    fn answered_castling(
-        &self,
-        keep: usize,
-        moves: &[Seen],
-        stem: usize,
-        cx: &Context<'_>,
-    ) -> Option<Fault> {
-        let plies = (keep + moves.len()).checked_sub(1)?;
-        if moves.is_empty() || stem > plies {
-            return None;
-        }
-        let record = self.record(cx);
-        let told = View::new(record.line, keep.min(record.len()), moves);
-        let m = told.last_of(plies).filter(|m| m.is_castle())?;
-        let before = told.position(plies - 1);
-        let left = self.left_of_castling(before, m) & !self.faulty();
-        // A rook in the hand is on its way, however soon the answer comes.
-        let stands = (left & !self.picture.vacant()).any();
-        stands.then(|| Fault {
-            ply: Some(plies),
-            answered: true,
-            ..super::faults::unfinished_fault(m, left, before.turn(), self.last_change)
-        })
     }
 
     pub(super) fn tell_moves(

@@ -20,6 +20,7 @@
 //! | The same while hands of both players are over the board | `fast` |
 //! | The same where one scan told of several plies | `scan` |
 //! | It is quiet: older positions, several plies at once, moves answered before they were finished | `search` |
+//! | Castling, king and rook one after the other: is it on its way, what is left of it, who replied meanwhile? | `castling` |
 //! | Steps back, man by man: a takeback, or men that go home? | `retrace` |
 //! | Who was captured, where a board knows no men and shows only that one is gone? | `unseen` |
 //! | What speaks against a line, where the placement does not tell? | `weigh` |
@@ -49,6 +50,7 @@ use crate::laws::result::{CENTRE, GameResult};
 use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
+mod castling;
 mod dead;
 pub mod explain;
 mod fast;
@@ -544,6 +546,9 @@ impl Sensing {
         }
         self.film.note(now, Scene::Press(side));
         self.unspent = None;
+        if self.pressed_from_away(now, side, cx) {
+            return;
+        }
         // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
         let view = self.view(cx);
         let n = view.len();
@@ -681,6 +686,16 @@ impl Sensing {
         self.forget_play(FaultEnd::Ended);
         self.read_all_again();
         self.tell_sync();
+    }
+
+    /// Nobody has listened for a while: what stands of what was told then is told once more.
+    pub fn tell_again(&mut self) {
+        let faults = self.faults.iter().cloned().map(Observation::Fault);
+        self.observations.extend(faults);
+        if !self.in_sync {
+            self.observations
+                .push_back(Observation::Sync { in_sync: false });
+        }
     }
 
     /// What was seen of a record that is another one now, and was not told, counts no more. What is known of the board stays.
