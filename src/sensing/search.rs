@@ -67,7 +67,15 @@ impl Sensing {
             self.arrived_by(moves, now, cx);
             return;
         }
-        if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
+        // Whoever presses once more has moved once more, so that the other side's move is on its way no longer.
+        let is_over = pressed.is_some_and(|side| side != tip.turn())
+            && cx
+                .line
+                .plies
+                .get(view.len().wrapping_sub(1))
+                .is_some_and(|ply| ply.pressed);
+        let is_on_its_way = !is_over && explain::is_in_progress(tip, &self.picture, differing);
+        if is_on_its_way || self.is_victim_about(&view) {
             return;
         }
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
