@@ -707,7 +707,8 @@ impl Sensing {
                 let at = if self.picture.is_exact() {
                     self.trail.at(m.to()).clamp(before, now)
                 } else {
-                    self.shown_at(&position, *m, 0, now)
+                    // Nor does one that was made too early come before the one that it answers.
+                    self.shown_at(&position, *m, 0, now).max(before)
                 };
                 before = at;
                 let seen = Seen::new(&position, *m, at);
