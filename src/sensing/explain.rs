@@ -390,8 +390,11 @@ pub fn left_of(
     let shows = |square, man| picture.agrees_at(square, man);
     let arrived = match m {
         Move::Castle { king, rook } => {
-            let side = shakmaty::CastlingSide::from_king_side(king < rook);
-            shows(side.king_to(us), Some(Role::King.of(us))) && picture.is_empty(king)
+            let to = shakmaty::CastlingSide::from_king_side(king < rook).king_to(us);
+            // A rook that stands there may look like the king (Chess960).
+            shows(to, Some(Role::King.of(us)))
+                && !shows(to, position.board().piece_at(to))
+                && picture.is_empty(king)
         }
         Move::EnPassant { from, to } => {
             shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from)

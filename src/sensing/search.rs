@@ -303,7 +303,9 @@ impl Sensing {
                 Move::Castle { king, rook } => {
                     let side = CastlingSide::from_king_side(king < rook);
                     let to = side.king_to(us);
-                    king != to && !left.contains(king) && !left.contains(to)
+                    // A rook that stands there may look like the king (Chess960).
+                    let may_be_rook = self.picture.agrees_at(to, tip.board().piece_at(to));
+                    king != to && !left.contains(king) && !left.contains(to) && !may_be_rook
                 }
                 Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
                 m => m.from().is_some_and(|from| !left.contains(from)),
