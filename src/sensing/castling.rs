@@ -137,17 +137,26 @@ impl Sensing {
         }
     }
 
-    /// Whether the last move of this side, be it answered, may have been a castling with its rook, whose king is in the hand by now.
+    /// Whether the last move of this side, be it answered, may have been part of a castling whose other man is in the hand by now.
     pub(super) fn is_castling_begun(&self, view: &View<'_>, side: Color) -> bool {
         let n = view.len();
-        let is_his = |index: &usize| {
-            let is_rook = view.mv(*index).is_some_and(|m| m.role() == Role::Rook);
-            is_rook && view.position(*index).turn() == side && !is_pressed(view, *index)
+        let is_his =
+            |index: &usize| view.position(*index).turn() == side && !is_pressed(view, *index);
+        let lifts_other = |m: Move, castling: Move| {
+            let Move::Castle { king, rook } = castling else {
+                return false;
+            };
+            let other = if m.role() == Role::King { rook } else { king };
+            self.picture.is_empty(other)
         };
-        let mut begun = (n.saturating_sub(2)..n).filter(is_his);
-        let king = view.tip().board().king_of(side);
-        king.is_some_and(|king| self.picture.is_empty(king))
-            && begun.any(|index| !begun_castlings(view, index).is_empty())
+        (n.saturating_sub(2)..n).filter(is_his).any(|index| {
+            view.mv(index).is_some_and(|m| {
+                let castlings = begun_castlings(view, index);
+                castlings
+                    .into_iter()
+                    .any(|castling| lifts_other(m, castling))
+            })
+        })
     }
 
     fn is_in_hand(&self, position: &Position, castling: Move, since: Millis) -> bool {
@@ -193,7 +202,8 @@ impl Sensing {
         };
         let is_known = keep + 2 == view.len();
         let mut moves = self.seen(view.position(keep), &line, now);
-        let reply = moves.pop_if(|_| !is_known);
+        let is_answered = moves.len() > 1;
+        let reply = moves.pop_if(|_| is_answered && !is_known);
         let (base, mut told) = match self.tentative.take() {
             Some(tentative) if tentative.keep <= keep => (tentative.keep, tentative.moves),
             _ => (keep, Vec::new()),
@@ -216,22 +226,29 @@ impl Sensing {
         true
     }
 
+    /// Whether all that differs is a man whom the player to move has lifted.
+    fn is_in_other_hand(&self, position: &Position, open: Bitboard) -> bool {
+        let own = position.board().by_color(position.turn()) & self.picture.vacant();
+        open.count() == 1 && open.is_subset(own)
+    }
+
     /// After how many plies he did, and what was played from there.
     fn castled(&self, view: &View<'_>) -> Option<(usize, Vec<Move>)> {
         let n = view.len();
         let with_reply = |keep: usize, castling: Move| {
             let after = view.position(keep).play_playable(castling);
+            let differing = self.picture.differing(after.board());
             let reply = match view.mv(keep + 1) {
-                Some(reply) => after.is_playable(reply).then_some(reply)?,
-                None => {
-                    let differing = self.picture.differing(after.board());
-                    sole(&explain::moves_to(
-                        &after,
-                        &self.picture,
-                        differing,
-                        Bitboard::EMPTY,
-                    ))?
+                Some(reply) => played_from(&after, reply)?,
+                None if self.is_in_other_hand(&after, differing) => {
+                    return Some((keep, vec![castling]));
                 }
+                None => sole(&explain::moves_to(
+                    &after,
+                    &self.picture,
+                    differing,
+                    Bitboard::EMPTY,
+                ))?,
             };
             let is_shown = self.picture.agrees_with(after.play_playable(reply).board());
             is_shown.then(|| (keep, vec![castling, reply]))
@@ -258,6 +275,18 @@ fn begun_castlings(view: &View<'_>, index: usize) -> Vec<Move> {
     let mut castlings = view.position(index).castling_moves();
     castlings.retain(|castling| is_continued(begun, *castling));
     castlings
+}
+
+/// The same journey from here. What seemed to take the castling man takes nobody once he has gone on.
+fn played_from(position: &Position, m: Move) -> Option<Move> {
+    let same = |other: &Move| other.promotion() == m.promotion();
+    match position.is_playable(m) {
+        true => Some(m),
+        false => position
+            .moves_between(m.from()?, m.to())
+            .into_iter()
+            .find(same),
+    }
 }
 
 fn is_pressed(view: &View<'_>, index: usize) -> bool {

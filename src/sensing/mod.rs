@@ -575,6 +575,7 @@ impl Sensing {
         let stands = view.last().is_some_and(|last| {
             let man = view.tip().board().piece_at(last.to());
             man.is_some_and(|man| self.picture.piece(last.to()) == Some(man))
+                && !self.is_castling_begun(&view, side)
         });
         let spent = (in_place || stands)
             && n >= 1
