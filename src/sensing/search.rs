@@ -104,10 +104,10 @@ impl Sensing {
                     self.arrived_by(moves, now, cx);
                     return;
                 }
+                if self.read_in_any_order(now, cx) {
+                    return;
+                }
             }
-        }
-        if deepest > 0 && self.read_in_any_order(now, cx) {
-            return;
         }
         self.search_answered(now, cx);
     }
@@ -152,10 +152,10 @@ impl Sensing {
         let lines = explain::lines_to(tip, &self.picture, self.mask(&view), 2, |line| {
             self.may_have_passed(tip, line, since)
         });
-        let Some(line) = lines.sole() else {
+        let Some(line) = self.likeliest(tip, &lines, view.last(), since) else {
             return false;
         };
-        let moves = self.seen(tip, line, now);
+        let moves = self.seen(tip, &line, now);
         self.arrived_by(moves, now, cx);
         true
     }
@@ -446,8 +446,8 @@ impl Sensing {
                 if !lines.complete {
                     return None;
                 }
-                for line in lines.found {
-                    let on_its_way = line.first().is_some_and(|m| {
+                let is_on_its_way = |line: &[Move]| {
+                    line.first().is_some_and(|m| {
                         let from = m.from();
                         // Once he has pressed, a king beside whom a rook is missing has made his step.
                         let castles = match m.role() {
@@ -464,15 +464,20 @@ impl Sensing {
                                 && other.is_capture()
                         };
                         castles || (may_still_take && tip.moves().iter().any(takes))
-                    });
-                    if on_its_way {
+                    })
+                };
+                let mut lines = lines;
+                lines.found.retain(|line| !is_on_its_way(line));
+                let Some(line) = self.likeliest(tip, &lines, view.last(), since) else {
+                    if lines.found.is_empty() {
                         continue;
                     }
-                    if found.as_ref().is_some_and(|known| *known != line) {
-                        return None;
-                    }
-                    found = Some(line);
+                    return None;
+                };
+                if found.as_ref().is_some_and(|known| *known != line) {
+                    return None;
                 }
+                found = Some(line);
             }
         }
         found.map(|line| self.seen(tip, &line, now))
