@@ -46,6 +46,14 @@ impl Film {
         late.filter(is_one).count()
     }
 
+    /// Whose press was the last one.
+    pub(super) fn last_press(&self) -> Option<Color> {
+        self.scenes.iter().rev().find_map(|(_, scene)| match scene {
+            Scene::Press(side) => Some(*side),
+            Scene::Square { .. } => None,
+        })
+    }
+
     /// Forgets what was seen: of what was before, nothing is known.
     pub(super) fn cut(&mut self) {
         self.scenes.clear();

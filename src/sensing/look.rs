@@ -4,6 +4,9 @@
 use super::trail::EARLY_MS;
 use super::*;
 
+/// Who leaves again so soon after his move was in the hand all the time.
+pub(super) const LET_GO_MS: Millis = 500;
+
 impl Sensing {
     /// Looks the placement up; called at every change.
     pub(super) fn look(&mut self, now: Millis, cx: &Context<'_>) {
@@ -104,7 +107,8 @@ impl Sensing {
                 self.arrived_again(now);
                 return true;
             }
-            let found = explain::moves_to(tip, &self.picture, differing, mask);
+            let mut found = explain::moves_to(tip, &self.picture, differing, mask);
+            found.retain(|m| !self.is_early(*m));
             if let Some(m) = self.arrived(tip, &found, view.last(), view.seen_at(view.len())) {
                 if !self.may_play(tip, m) || self.is_of_another_man(m) {
                     return false;
@@ -156,6 +160,7 @@ impl Sensing {
                     && (m.is_castle() || self.may_move_on(tip))
                     && (mask.is_empty() || goes_on(m))
                     && !self.came_after_all(&view, m, cx)
+                    && !self.was_let_go_of(&view, m)
                 {
                     let next = Seen::found(before, m, self.shown_at(before, m, since, now));
                     self.otherwise(n - 1, vec![next], now, cx);
@@ -173,6 +178,35 @@ impl Sensing {
         self.is_poor()
             && self.is_completed(n, cx)
             && self.trail.at(m.to()) > view.seen_at(n) + self.timing.hand
+    }
+
+    /// Whether the man of the last move had been let go of when it was pressed, and went to where `m` leads after that: this is no part
+    /// of his move any more, but a deed of its own. Who goes back to where he had stopped before is put right.
+    pub(super) fn was_let_go_of(&self, view: &View<'_>, m: Move) -> bool {
+        let n = view.len();
+        let to = m.to();
+        let (Some(from), Some(last)) = (m.from(), view.last()) else {
+            return false;
+        };
+        let left = self.trail.at(last.to());
+        let has_pressed_last = self.film.last_press() == Some(view.position(n - 1).turn());
+        let had_stopped_there = !self.trail.came_since(to, left)
+            || self
+                .picture
+                .at(to)
+                .is_some_and(|man| self.trail.stood(to, man, view.seen_at(n - 1)));
+        last.from() == Some(from)
+            && has_pressed_last
+            && self.trail.at(from) < left
+            && !had_stopped_there
+            && !self.faulty().contains(to)
+            && self.was_pressed_before(view, n - 1, left)
+    }
+
+    /// Whether the ply at this index was pressed, and its man let go of when he left again.
+    pub(super) fn was_pressed_before(&self, view: &View<'_>, index: usize, left: Millis) -> bool {
+        let recorded = view.line.plies.get(index).filter(|_| index < view.keep);
+        recorded.is_some_and(|ply| ply.pressed) && left >= view.seen_at(index + 1) + LET_GO_MS
     }
 
     /// Capture and recapture, or move and reply, in one look at the board. A press says that nothing of them is on its way.

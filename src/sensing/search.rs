@@ -90,7 +90,7 @@ impl Sensing {
                 }
             }
         }
-        if deepest > 0 && self.read_in_any_order(now, cx) {
+        if deepest > 0 && self.read_in_any_order(now, pressed, cx) {
             return;
         }
         self.search_answered(now, cx);
@@ -112,7 +112,7 @@ impl Sensing {
             let before = view.position(n - 1);
             let since = view.seen_at(n - 1);
             let lines = explain::lines_to(before, &self.picture, mask, depth, |line| {
-                self.fits(before, line, since)
+                !self.was_let_go_of(&view, line[0]) && self.fits(before, line, since)
             });
             if let Some(line) = lines.sole() {
                 let moves = self.seen(before, line, now);
@@ -129,7 +129,7 @@ impl Sensing {
     }
 
     /// A move and its reply that was made before it: whatever the hands did on the way, the board shows both.
-    fn read_in_any_order(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+    fn read_in_any_order(&mut self, now: Millis, pressed: Option<Color>, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let (n, tip) = (view.len(), view.tip());
         let since = view.seen_at(n);
@@ -139,8 +139,16 @@ impl Sensing {
         let Some(line) = lines.sole() else {
             return false;
         };
-        let moves = self.seen(tip, line, now);
-        self.arrived_by(moves, now, cx);
+        let early = self.early_reply(tip, line, pressed, cx);
+        let mut moves = self.seen(tip, line, now);
+        if let Some(early) = early {
+            moves.truncate(1);
+            self.arrived_by(moves, now, cx);
+            self.flush(cx);
+            self.raise(early);
+        } else {
+            self.arrived_by(moves, now, cx);
+        }
         true
     }
 
@@ -360,10 +368,12 @@ impl Sensing {
                 let recorded: Vec<Recorded> = (keep..n)
                     .filter_map(|index| {
                         let mv = view.mv(index)?;
-                        // He may have gone on if he had left where he stopped before the answer came.
+                        // He may have gone on if he had left where he stopped before the answer came, and had not been let go of.
                         let answered = (index + 1 < n).then(|| view.seen_at(index + 2));
+                        let left = self.trail.at(mv.to());
                         let may_go_on = self.picture.is_empty(mv.to())
-                            && answered.is_none_or(|at| self.trail.at(mv.to()) <= at);
+                            && answered.is_none_or(|at| left <= at)
+                            && !self.was_pressed_before(view, index, left);
                         Some(Recorded { mv, may_go_on })
                     })
                     .collect();
@@ -553,7 +563,9 @@ impl Sensing {
                 continue;
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
-            if let Some(m) = sole(&found) {
+            if let Some(m) = sole(&found)
+                && !(keep + 1 == n && self.was_let_go_of(view, m))
+            {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
@@ -616,13 +628,19 @@ impl Sensing {
 
     /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
+        if line.last().is_some_and(|m| self.is_early(*m)) {
+            return Order::Against;
+        }
         trail::order(&self.journeys(from, line), trail::SCAN_MS)
     }
 
     /// Whether the squares allow this order, be they told so much out of it: each man was put down after the one before.
     pub(super) fn is_in_turn(&self, from: &Position, line: &[Move], slack: Millis) -> bool {
         let journeys = self.journeys(from, line);
-        trail::order(&journeys, slack) != Order::Against && trail::is_in_turn(&journeys, slack)
+        let is_early = line.last().is_some_and(|m| self.is_early(*m));
+        !is_early
+            && trail::order(&journeys, slack) != Order::Against
+            && trail::is_in_turn(&journeys, slack)
     }
 
     /// When the men of this line were on their way.

@@ -52,7 +52,9 @@ impl Table {
 
     fn tell_fault(&mut self, fault: &Fault) {
         let (audience, severity, state) = match fault.level {
-            Level::Noted => (Audience::Operator, Severity::Info, AlertState::Suspected),
+            Level::Unsaid | Level::Noted => {
+                (Audience::Operator, Severity::Info, AlertState::Suspected)
+            }
             Level::Told if matches!(fault.kind, FaultKind::IllegalMove | FaultKind::OutOfTurn) => {
                 (Audience::Arbiter, Severity::Warn, AlertState::Suspected)
             }
