@@ -160,7 +160,7 @@ impl Sensing {
                     && (m.is_castle() || self.may_move_on(tip))
                     && (mask.is_empty() || goes_on(m))
                     && !self.came_after_all(&view, m, cx)
-                    && !self.was_let_go_of(&view, m)
+                    && !self.is_done(&view, m)
                 {
                     let next = Seen::found(before, m, self.shown_at(before, m, since, now));
                     self.otherwise(n - 1, vec![next], now, cx);
@@ -178,6 +178,27 @@ impl Sensing {
         self.is_poor()
             && self.is_completed(n, cx)
             && self.trail.at(m.to()) > view.seen_at(n) + self.timing.hand
+    }
+
+    /// Whether the last move is over, so that what would make it `m` is something else.
+    pub(super) fn is_done(&self, view: &View<'_>, m: Move) -> bool {
+        self.was_let_go_of(view, m) || self.has_put_victim_down(view)
+    }
+
+    /// Whether the last move is a capture of which a board that knows no men showed all that it can: the victim lifted, and another
+    /// man put down in his place after he had left his own. What came to stand beside it then is the victim, put down.
+    fn has_put_victim_down(&self, view: &View<'_>) -> bool {
+        let Some(last) = view.last().filter(|m| self.is_poor() && m.is_capture()) else {
+            return false;
+        };
+        let keep = view.len() - 1;
+        let (before, since) = (view.position(keep), view.seen_at(keep));
+        let stands_there = !self.picture.is_empty(last.to());
+        let passed = self.victim_about(view).unwrap_or_default();
+        let came_last = |square| self.trail.at(square) > self.trail.at(last.to());
+        stands_there
+            && self.is_put_down(before, last, since)
+            && passed.single_square().is_some_and(came_last)
     }
 
     /// Whether the man of the last move had been let go of when it was pressed, and went to where `m` leads after that: this is no part

@@ -6,6 +6,8 @@ use super::*;
 
 /// What a clock tells comes at most so long after it happened.
 const CLOCK_LAG_MS: Millis = 1_000;
+/// And mostly within this time. What was done so shortly before it was told may have been done after it.
+const USUAL_LAG_MS: Millis = 800;
 
 impl Sensing {
     pub(super) fn press_due(&self, press: &Press) -> Millis {
@@ -354,7 +356,7 @@ impl Sensing {
     /// struck long before it told. Who came from off the board was in a hand then.
     fn begun_after(&self, press: Press, view: &View<'_>) -> Bitboard {
         let board = view.tip().board();
-        let since = press.at.saturating_sub(CLOCK_LAG_MS);
+        let since = press.at.saturating_sub(USUAL_LAG_MS);
         let moved = view.seen_at(view.len());
         let last = view.last().map(Move::to);
         let is_late = |square: &Square| {

@@ -112,7 +112,7 @@ impl Sensing {
             let before = view.position(n - 1);
             let since = view.seen_at(n - 1);
             let lines = explain::lines_to(before, &self.picture, mask, depth, |line| {
-                !self.was_let_go_of(&view, line[0]) && self.fits(before, line, since)
+                !self.is_done(&view, line[0]) && self.fits(before, line, since)
             });
             if let Some(line) = lines.sole() {
                 let moves = self.seen(before, line, now);
@@ -564,7 +564,7 @@ impl Sensing {
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
             if let Some(m) = sole(&found)
-                && !(keep + 1 == n && self.was_let_go_of(view, m))
+                && !(keep + 1 == n && self.is_done(view, m))
             {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }

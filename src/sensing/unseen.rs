@@ -281,7 +281,7 @@ impl Sensing {
         let mask = self.mask(&view);
         let refilled = self.refilled(before, since) & !mask;
         let lines = explain::lines_over(before, &self.picture, mask, refilled, 2, |line| {
-            !self.was_let_go_of(&view, line[0])
+            !self.is_done(&view, line[0])
                 && (pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since))
         });
         let line = self.likeliest(before, &lines, view.last_of(keep), since)?;
