@@ -46,12 +46,15 @@ impl Film {
         late.filter(is_one).count()
     }
 
-    /// Whose press was the last one.
-    pub(super) fn last_press(&self) -> Option<Color> {
-        self.scenes.iter().rev().find_map(|(_, scene)| match scene {
-            Scene::Press(side) => Some(*side),
-            Scene::Square { .. } => None,
-        })
+    /// Whose press was the last one, and when that was.
+    pub(super) fn last_press(&self) -> Option<(Color, Millis)> {
+        self.scenes
+            .iter()
+            .rev()
+            .find_map(|(at, scene)| match scene {
+                Scene::Press(side) => Some((*side, *at)),
+                Scene::Square { .. } => None,
+            })
     }
 
     /// Forgets what was seen: of what was before, nothing is known.
