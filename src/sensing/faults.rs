@@ -257,14 +257,21 @@ impl Sensing {
         }
         let mask = self.mask(&view) | aside;
         let open = self.picture.differing(tip.board()) & !mask;
-        if open.is_empty() || open.count() > CLEARED || self.is_patient(&view, open, cx) {
+        if open.is_empty() || open.count() > CLEARED {
             return None;
         }
-        if !self.grace_passed
-            && let Some(passed) = self.victim_about(&view)
-        {
-            let stands = pressed && passed.any();
-            return stands.then(|| (None, self.classify(tip, passed)));
+        let about = match self.grace_passed {
+            true => None,
+            false => self.victim_about(&view),
+        };
+        let stands = about.filter(|passed| pressed && passed.any());
+        let lifted = open & tip.board().by_color(tip.turn()) & self.picture.vacant();
+        // It might be an answer of which the board shows the end first, as long as nobody presses.
+        if (stands.is_none() || lifted.any()) && self.is_patient(&view, open, cx) {
+            return None;
+        }
+        if about.is_some() {
+            return stands.map(|passed| (None, self.classify(tip, passed)));
         }
         // One deed that the board shows whole is that deed, even if half of it would be a legal move.
         let whole = self.classify(tip, open);
