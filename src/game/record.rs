@@ -248,7 +248,9 @@ impl Game {
             let same = |old: &&Ply| {
                 old.mv.from() == ply.mv.from() && (reread || old.mv.to() == ply.mv.to())
             };
-            if let Some(old) = replaced.get(index).filter(same) {
+            let pressed = |old: &&Ply| old.pressed && old.mv == ply.mv;
+            let old = replaced.get(index).filter(same);
+            if let Some(old) = old.or_else(|| replaced.last().filter(pressed)) {
                 (ply.state, ply.by, ply.pressed) = (old.state, old.by, old.pressed);
                 (ply.clk_ms, ply.emt_ms) = (old.clk_ms, old.emt_ms);
             }

@@ -354,8 +354,6 @@ impl Sensing {
             self.tell_change(keep, moves, keep, CorrectionReason::Reread, lines, cx);
             return;
         }
-        self.retraced = cx.has_clock
-            && Self::retraces(&View::new(cx.line, tentative.keep, &tentative.moves)).is_some();
         let Some(last) = tentative.moves.last() else {
             return;
         };
@@ -462,8 +460,8 @@ impl Sensing {
                 return true;
             }
         }
-        let deepest = cx.line.len().saturating_sub(2);
-        let far = (1..deepest)
+        let n = cx.line.len();
+        let far = (deepest_takeback(cx.line, n)..n.saturating_sub(2))
             .rev()
             .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
         if far.is_some() {
@@ -471,6 +469,29 @@ impl Sensing {
             self.tell_sync();
         }
         far.is_some()
+    }
+
+    /// The first press of a game: it says of a move from where the game was away from the record that this was play.
+    pub(super) fn pressed_from_away(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+        let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) else {
+            return false;
+        };
+        let from = cx.line.position(keep);
+        let differing = self.picture.differing(from.board());
+        let found = explain::moves_to(from, &self.picture, differing, Bitboard::EMPTY);
+        let Some(m) = sole(&found).filter(|_| from.turn() == side) else {
+            return false;
+        };
+        let moves = self.seen(from, &[m], now);
+        self.away = None;
+        self.tentative = None;
+        let why = CorrectionReason::TakenBack;
+        self.tell_change(keep, moves, keep, why, Vec::new(), cx);
+        let by = CompletedBy::Press;
+        self.observations
+            .push_back(Observation::Completed { side, by });
+        self.tell_sync();
+        true
     }
 
     /// The board shows the last plies otherwise than they were read so far.

@@ -543,6 +543,9 @@ impl Sensing {
         }
         self.film.note(now, Scene::Press(side));
         self.unspent = None;
+        if self.pressed_from_away(now, side, cx) {
+            return;
+        }
         // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
         let view = self.view(cx);
         let n = view.len();
@@ -673,6 +676,16 @@ impl Sensing {
         self.forget_play(FaultEnd::Ended);
         self.read_all_again();
         self.tell_sync();
+    }
+
+    /// Nobody has listened for a while: what stands of what was told then is told once more.
+    pub fn tell_again(&mut self) {
+        let faults = self.faults.iter().cloned().map(Observation::Fault);
+        self.observations.extend(faults);
+        if !self.in_sync {
+            self.observations
+                .push_back(Observation::Sync { in_sync: false });
+        }
     }
 
     /// What was seen of a record that is another one now, and was not told, counts no more. What is known of the board stays.

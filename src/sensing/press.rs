@@ -38,6 +38,7 @@ impl Sensing {
             && let Some(press) = self.presses.pop_front()
         {
             self.judge_press(now, press, cx);
+            self.retraced |= self.retraced(cx).is_some();
             self.tell_sync();
         }
     }

@@ -1,49 +1,102 @@
-//! A takeback whose first man to go back is the one that moved first: each step back is a legal move, and the board alone cannot
-//! tell it from men that go home. The clock can: moves are pressed, what is taken back is not.
+//! A takeback whose men go back in such an order that each step back is a legal move: the board alone cannot tell it from men that go
+//! home in play. The clock can: moves are pressed, and what is shown or taken back is not.
 
 use super::*;
 use crate::game::puts_back;
 
 impl Sensing {
-    /// What stands after this reading may be how many plies stood before: the last ones have put back, man by man, what those before
-    /// them had moved, and nobody has pressed them.
-    pub(super) fn retraces(view: &View<'_>) -> Option<usize> {
-        let n = view.len();
-        // The sides move in turn, so that an odd number cannot put itself back.
-        [2, 4].into_iter().find_map(|back| {
-            let (keep, steps) = (n.checked_sub(2 * back)?, n - back);
-            let mut recorded = view.line.plies.iter().take(view.keep).skip(steps);
-            if view.position(keep).board() != view.tip().board() || recorded.any(|ply| ply.pressed)
-            {
-                return None;
-            }
-            let mut moved: Vec<Move> = (keep..steps).filter_map(|at| view.mv(at)).collect();
-            let put_back = (steps..n).filter_map(|at| view.mv(at)).all(|m| {
-                let undone = moved.iter().position(|moved| puts_back(m, *moved));
-                undone.map(|at| moved.swap_remove(at)).is_some()
-            });
-            put_back.then_some(keep)
-        })
+    /// How many plies stood before what was shown, or taken back, since, and what was played after it: the board shows nothing else.
+    pub(super) fn retraced(&self, cx: &Context<'_>) -> Option<(usize, Vec<Seen>)> {
+        if cx.unstarted || !self.presses.is_empty() {
+            return None;
+        }
+        let view = match self.tentative {
+            Some(_) => self.view(cx),
+            None => self.record(cx),
+        };
+        let back = match cx.has_clock {
+            true => shown_and_put_back(&view).or_else(|| taken_back(&view)),
+            false => turned(&view),
+        };
+        let played = || played_after(&view).filter(|_| cx.has_clock);
+        back.map(|keep| (keep, Vec::new())).or_else(played)
     }
 
-    /// The board has rested on what may have been taken back. Where the clock was pressed before and is no more, it was.
+    /// The board has rested on what may have been taken back.
     pub(super) fn take_back_retraced(&mut self, cx: &Context<'_>) {
-        let view = self.view(cx);
-        let Some(keep) = Self::retraces(&view).filter(|_| cx.has_clock && self.presses.is_empty())
-        else {
+        let Some((keep, played)) = self.retraced(cx) else {
             return;
         };
-        let steps = (keep + view.len()) / 2;
-        let mut before = cx
-            .line
-            .plies
-            .iter()
-            .take(steps)
-            .skip(keep.saturating_sub(1));
-        if before.any(|ply| ply.pressed) {
-            self.tentative = None;
-            let why = CorrectionReason::TakenBack;
-            self.tell_change(keep, Vec::new(), keep, why, Vec::new(), cx);
+        if !cx.has_clock {
+            // Only what is played next can tell.
+            self.away = Some(keep);
+            self.tell_sync();
+            return;
         }
+        self.tentative = None;
+        let why = CorrectionReason::TakenBack;
+        self.tell_change(keep, played, keep, why, Vec::new(), cx);
     }
+}
+
+/// All that was played since the last press has come to nothing. The move before it may be one that is not pressed yet.
+pub(super) fn shown_and_put_back(view: &View<'_>) -> Option<usize> {
+    let n = view.len();
+    let recorded = view.line.plies.len().min(view.keep);
+    let pressed = (0..recorded).rfind(|ply| view.line.plies[*ply].pressed);
+    let first = pressed.map_or(0, |ply| ply + 1);
+    (first..n).take(2).find(|keep| {
+        // After an even number the same side has the move, as it would have in play that nobody presses.
+        let is_play = (n - keep).is_multiple_of(2) && (pressed.is_none() || *keep > first);
+        !is_play && view.position(*keep).board() == view.tip().board()
+    })
+}
+
+/// The same before the last move, which is pressed.
+fn played_after(view: &View<'_>) -> Option<(usize, Vec<Seen>)> {
+    let before = view
+        .len()
+        .checked_sub(1)
+        .filter(|_| view.moves.is_empty())?;
+    let last = view.line.plies.get(before).filter(|ply| ply.pressed)?;
+    let keep = shown_and_put_back(&View::new(view.line, before, &[]))?;
+    let from = view.position(keep);
+    let played = || Seen::new(from, last.mv, last.seen_at);
+    from.is_playable(last.mv).then(|| (keep, vec![played()]))
+}
+
+/// The last plies have put back, man by man, what those before them had moved, and of these some were pressed.
+fn taken_back(view: &View<'_>) -> Option<usize> {
+    let n = view.len();
+    let is_pressed = |ply: usize| {
+        let ply = view.line.plies.get(ply).filter(|_| ply < view.keep);
+        ply.is_some_and(|ply| ply.pressed)
+    };
+    // The sides move in turn, so that an odd number cannot put itself back.
+    [2, 4].into_iter().find_map(|back| {
+        let (keep, steps) = (n.checked_sub(2 * back)?, n - back);
+        let mut before = keep.saturating_sub(1)..steps;
+        if view.position(keep).board() != view.tip().board()
+            || (steps..n).any(is_pressed)
+            || !before.any(is_pressed)
+        {
+            return None;
+        }
+        let mut moved: Vec<Move> = (keep..steps).filter_map(|at| view.mv(at)).collect();
+        let put_back = (steps..n).filter_map(|at| view.mv(at)).all(|m| {
+            let undone = moved.iter().position(|moved| puts_back(m, *moved));
+            undone.map(|at| moved.swap_remove(at)).is_some()
+        });
+        put_back.then_some(keep)
+    })
+}
+
+/// The board shows what it showed an odd number of plies ago, when the other side had the move.
+fn turned(view: &View<'_>) -> Option<usize> {
+    let n = view.len();
+    let as_long_ago = |keep: &usize| {
+        !(n - keep).is_multiple_of(2) && view.position(*keep).board() == view.tip().board()
+    };
+    let earliest = look::deepest_takeback(view.line, n);
+    (earliest..n).rev().find(as_long_ago)
 }

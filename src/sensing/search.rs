@@ -551,6 +551,7 @@ impl Sensing {
     ) -> Option<(usize, Vec<Seen>)> {
         let n = view.len();
         let is_one_deed = self.picture.differing(view.tip().board()).count() <= 2;
+        let before_shown = cx.has_clock.then(|| retrace::shown_and_put_back(view));
         for keep in self.takebacks(view, cx).rev() {
             let position = view.position(keep);
             let differing = self.picture.differing(position.board());
@@ -558,8 +559,8 @@ impl Sensing {
                 return Some((keep, Vec::new()));
             }
             // Men that wander about leave positions that differ by one man from many earlier ones. Who goes further back than his own
-            // last move and plays on moves more of them.
-            if is_one_deed && keep + 2 < n {
+            // last move and plays on moves more of them, unless all had been put back.
+            if is_one_deed && keep + 2 < n && before_shown.flatten() != Some(keep) {
                 continue;
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);

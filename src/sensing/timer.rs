@@ -156,6 +156,7 @@ impl Sensing {
                 if cx.following {
                     self.search(now, None, cx);
                     self.reconsider(cx);
+                    self.retraced = self.retraced(cx).is_some();
                     self.tell_sync();
                 }
                 self.observations.push_back(Observation::Stable);

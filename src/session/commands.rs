@@ -294,7 +294,8 @@ impl Table {
                 "a clock that shows {ms} ms is none: white_ms and black_ms are at most {MOST_CLOCK_MS}, which is 99:59:59"
             ));
         }
-        if !self.playing()?.ready {
+        // After a game has ended a press may tell that it goes on.
+        if !self.is_watched_on() && !self.playing()?.ready {
             return Err("the start position is not on the board".into());
         }
         Ok(Action::Press(*press))
@@ -305,7 +306,7 @@ impl Table {
             white: press.white_ms,
             black: press.black_ms,
         };
-        if let Some(game) = &mut self.game {
+        if let Some(game) = self.game.as_mut().filter(|game| !game.is_over()) {
             let before = game.clocks.shown;
             let shown = ByColor {
                 white: told.white.or(before.white),
@@ -481,7 +482,7 @@ impl Table {
         };
         self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
         if !over {
-            self.watch_on();
+            self.watch_on(false);
             self.end_game(verdict);
             return;
         }

@@ -137,7 +137,10 @@ impl Table {
             None => self.close_doubt(),
         }
         match self.game.as_ref().and_then(Game::ended_by_the_board) {
-            Some(verdict) if verdict.state == Some(ResultState::Set) => self.end_game(verdict),
+            Some(verdict) if verdict.state == Some(ResultState::Set) => {
+                self.watch_on(true);
+                self.end_game(verdict);
+            }
             proposed => {
                 if let Some(game) = &mut self.game {
                     game.propose_ending(proposed);

@@ -1,15 +1,16 @@
-//! What the board shows after somebody has set a result: nothing, as a rule. Where that was a mistake play goes on, and its moves are
-//! kept here until the result is taken back (case K12).
+//! What the board shows after a game has ended: nothing, as a rule. Where a result was set by mistake play goes on, and its moves are
+//! kept here until the result is taken back (case K12). A mate that was only shown, or that its man passed over, ended nothing: it is
+//! taken back once something else is played in its place.
 
 use super::alerts::{Notice, Source};
 use super::resolve::Resolved;
 use super::{NO_LINE, Table, context};
 use crate::Millis;
 use crate::board::Contents;
-use crate::game::{Game, Ply};
-use crate::publish::{AlertKind, Audience, Severity};
+use crate::game::{Change, Game, Ply};
+use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::{Context, Look, Observation, Sensing};
-use shakmaty::{Color, Square};
+use shakmaty::{Color, Move, Square};
 
 /// The game as if it had not been ended.
 #[derive(Debug)]
@@ -17,6 +18,10 @@ pub(super) struct PlayedOn {
     game: Game,
     sensing: Sensing,
     ended_at: Millis,
+    /// The plies that the game ended with, where the last of them ended it.
+    ended_by: Option<Vec<Move>>,
+    /// What a player had pressed was taken back since: nobody does that but in analysis, or by agreement.
+    pressed_is_undone: bool,
     told: Told,
 }
 
@@ -33,7 +38,34 @@ enum Told {
 /// A board that differs on more squares is being cleared.
 const CLEARED: usize = 20;
 
+/// A man who mates and goes on so soon was only passing: nobody has let go of him.
+const PASSING_MS: Millis = 1_000;
+
 impl PlayedOn {
+    fn take(&mut self, now: Millis, change: Change, clock_attached: bool) {
+        let mut undone = self.game.line.plies.iter().skip(change.keep);
+        self.pressed_is_undone |= undone.any(|ply| ply.pressed);
+        self.game.take(now, change, clock_attached);
+    }
+
+    /// Whether the moves that ended the game were none: something else was played in their place. The man that ended it has gone on at
+    /// once, or nobody had pressed them, and what was played instead is pressed.
+    fn is_end_undone(&self) -> bool {
+        let plies = &self.game.line.plies;
+        let Some(ended_by) = &self.ended_by else {
+            return false;
+        };
+        let same = plies.iter().zip(ended_by);
+        let keep = same.take_while(|(ply, m)| ply.mv == **m).count();
+        let (Some(instead), Some(undone)) = (plies.get(keep), ended_by.get(keep)) else {
+            return false;
+        };
+        let goes_on = keep + 1 == ended_by.len()
+            && instead.mv.from() == undone.from()
+            && instead.seen_at <= self.ended_at + PASSING_MS;
+        goes_on || (instead.pressed && !self.pressed_is_undone)
+    }
+
     fn plies_since(&self) -> impl Iterator<Item = &Ply> {
         let since = |ply: &&Ply| ply.seen_at > self.ended_at;
         self.game.line.plies.iter().filter(since)
@@ -45,22 +77,30 @@ impl PlayedOn {
 }
 
 impl Table {
-    /// A result is about to be set that the board does not show.
-    pub(super) fn watch_on(&mut self) {
+    /// The game is about to end, by its last move or by something that the board does not show.
+    pub(super) fn watch_on(&mut self, by_the_board: bool) {
         self.played_on = self.game.as_ref().map(|game| {
+            let moves = || game.line.plies.iter().map(|ply| ply.mv).collect();
             Box::new(PlayedOn {
                 game: game.clone(),
                 sensing: self.sensing.clone(),
                 ended_at: self.now,
+                ended_by: by_the_board.then(moves),
+                pressed_is_undone: false,
                 told: Told::Nobody,
             })
         });
     }
 
+    /// Whether presses are still of interest: play may go on.
+    pub(super) fn is_watched_on(&self) -> bool {
+        self.played_on.is_some()
+    }
+
     /// The result was set anew: whoever does that knows of what was played until now.
     pub(super) fn watch_on_from_here(&mut self) {
         if let Some(on) = &mut self.played_on {
-            (on.ended_at, on.told) = (self.now, Told::Nobody);
+            (on.ended_at, on.ended_by, on.told) = (self.now, None, Told::Nobody);
         }
     }
 
@@ -140,16 +180,33 @@ impl Table {
             && let Some(seen) = on.sensing.poll_observation()
         {
             match seen {
-                Observation::Moved(change) => {
-                    on.game.take(now, change, attached);
-                }
+                Observation::Moved(change) => on.take(now, change, attached),
                 Observation::Completed { side, by } => on.game.complete_last_of(side, by),
                 Observation::PromotionSeen { ply } => on.game.settle_promotion(ply),
                 // In what may be analysis nothing is a fault, and nothing a sign.
                 _ => {}
             }
         }
-        self.tell_played_on();
+        if (self.played_on.as_ref()).is_some_and(|on| on.is_end_undone()) {
+            self.take_end_back();
+        } else {
+            self.tell_played_on();
+        }
+    }
+
+    /// What ended the game was no move: it goes on, as what was seen since has it.
+    fn take_end_back(&mut self) {
+        let Some(on) = self.played_on.take() else {
+            return;
+        };
+        if let Some(game) = &mut self.game {
+            game.reopen(None);
+        }
+        self.play_on(*on);
+        self.catch_up_flags();
+        self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
+        self.sensing.tell_again();
+        self.take_observations();
     }
 
     pub(super) fn disarm_after_the_end(&mut self) {
@@ -165,17 +222,19 @@ impl Table {
             return false;
         };
         let stands = (on.sensing.picture()).agrees_with(on.game.line.tip().board());
-        let Some(game) = self
-            .game
-            .as_mut()
-            .filter(|_| stands || on.is_pressed_since())
-        else {
+        if !stands && !on.is_pressed_since() {
             return false;
-        };
-        game.play_on(on.game);
-        self.sensing = on.sensing;
-        self.tell_game();
+        }
+        self.play_on(*on);
         true
+    }
+
+    fn play_on(&mut self, on: PlayedOn) {
+        if let Some(game) = &mut self.game {
+            game.play_on(on.game);
+            self.sensing = on.sensing;
+        }
+        self.tell_game();
     }
 
     fn tell_played_on(&mut self) {
