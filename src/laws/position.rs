@@ -343,8 +343,13 @@ impl Position {
                         effects.push(square, None);
                     }
                 }
-                effects.push(king_to, Some(Role::King.of(us)));
-                effects.push(rook_to, Some(Role::Rook.of(us)));
+                // In Chess960 one of the two may stand there already.
+                if king != king_to {
+                    effects.push(king_to, Some(Role::King.of(us)));
+                }
+                if rook != rook_to {
+                    effects.push(rook_to, Some(Role::Rook.of(us)));
+                }
             }
             Move::Put { role, to } => effects.push(to, Some(role.of(us))),
         }

@@ -226,7 +226,12 @@ impl Sensing {
             let mask = aside.with(square);
             let differing = self.picture.differing(after.board());
             let replies = explain::moves_to(&after, &self.picture, differing, mask);
-            if let Some(reply) = look::sole(&replies) {
+            // Who came to stand there after the replying man had left is that one.
+            let comes_himself = |reply: &Move| {
+                let left = reply.from().map(|from| self.trail.at(from));
+                reply.to() == half && left.is_some_and(|left| self.trail.came_since(half, left))
+            };
+            if let Some(reply) = look::sole(&replies).filter(|reply| !comes_himself(reply)) {
                 lines.found.push(vec![m, reply]);
                 dead.add(square);
             }

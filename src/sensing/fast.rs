@@ -143,6 +143,7 @@ impl Sensing {
         (open & !self.picture.vacant()).any()
             && open.count() <= CLEARED
             && !self.is_victim_about(&view)
+            && !self.is_castling_in_hand(cx)
     }
 
     /// When it is looked into.

@@ -16,31 +16,6 @@ impl Sensing {
         (self.faulty() | self.gone(view) | self.half_castled(view)) & differing
     }
 
-    /// What is still to do of a castling that was the last move and whose king stands already: the rook is in its corner, or in the hand.
-    pub(super) fn half_castled(&self, view: &View<'_>) -> Bitboard {
-        match (view.last(), view.len().checked_sub(1)) {
-            (Some(m @ Move::Castle { .. }), Some(keep)) => {
-                self.left_of_castling(view.position(keep), m)
-            }
-            _ => Bitboard::EMPTY,
-        }
-    }
-
-    pub(super) fn left_of_castling(&self, before: &Position, m: Move) -> Bitboard {
-        let Move::Castle { king, rook } = m else {
-            return Bitboard::EMPTY;
-        };
-        let to = CastlingSide::from_king_side(king < rook).rook_to(before.turn());
-        // A rook that has been where it belongs is only adjusted, or moves on.
-        let is_in_hand = self.picture.is_empty(rook) && self.picture.is_empty(to);
-        if is_in_hand && self.trail.came_since(to, self.trail.at(rook)) {
-            return Bitboard::EMPTY;
-        }
-        let open = self.picture.differing(before.board());
-        let only = before.effects(m).squares();
-        explain::left_of(before, m, &self.picture, open & only).unwrap_or_default()
-    }
-
     /// Men that are in no hand: each side has moved since its own went. Who has the move may have lifted his man while the other was
     /// still moving.
     pub(super) fn gone(&self, view: &View<'_>) -> Bitboard {

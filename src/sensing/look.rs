@@ -21,7 +21,9 @@ impl Sensing {
         let resumed = std::mem::take(&mut self.resumed);
         let lost = self.lost.take();
         self.doubt_takeback(cx);
-        if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
+        if self.is_castling_in_hand(cx) {
+            // Whatever else the board shows is looked at once they stand.
+        } else if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
         } else if let Some(tentative) = self.tentative.take() {
             // What was never told need not have been: a captured man that is dragged along may stand where its own side could have moved.
@@ -95,7 +97,7 @@ impl Sensing {
         }
         let none = Bitboard::EMPTY;
         let mask = self.mask_of(&view, differing);
-        if self.follow_shadow(now) {
+        if self.follow_shadow(now) || self.match_castled(now, cx) {
             return true;
         }
         // A square that has changed since it was set aside may have been part of a move.
@@ -668,32 +670,6 @@ impl Sensing {
             ..
         } = tentative;
         self.tell_moves(keep, moves, stem, why, cx);
-    }
-
-    /// What is left of a castling that these moves answer, if its rook is still to move.
-    fn answered_castling(
-        &self,
-        keep: usize,
-        moves: &[Seen],
-        stem: usize,
-        cx: &Context<'_>,
-    ) -> Option<Fault> {
-        let plies = (keep + moves.len()).checked_sub(1)?;
-        if moves.is_empty() || stem > plies {
-            return None;
-        }
-        let record = self.record(cx);
-        let told = View::new(record.line, keep.min(record.len()), moves);
-        let m = told.last_of(plies).filter(|m| m.is_castle())?;
-        let before = told.position(plies - 1);
-        let left = self.left_of_castling(before, m) & !self.faulty();
-        // A rook in the hand is on its way, however soon the answer comes.
-        let stands = (left & !self.picture.vacant()).any();
-        stands.then(|| Fault {
-            ply: Some(plies),
-            answered: true,
-            ..super::faults::unfinished_fault(m, left, before.turn(), self.last_change)
-        })
     }
 
     pub(super) fn tell_moves(

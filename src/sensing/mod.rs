@@ -20,6 +20,7 @@
 //! | The same while hands of both players are over the board | `fast` |
 //! | The same where one scan told of several plies | `scan` |
 //! | It is quiet: older positions, several plies at once, moves answered before they were finished | `search` |
+//! | Castling, king and rook one after the other: is it on its way, what is left of it, who replied meanwhile? | `castling` |
 //! | Steps back, man by man: a takeback, or men that go home? | `retrace` |
 //! | Who was captured, where a board knows no men and shows only that one is gone? | `unseen` |
 //! | What speaks against a line, where the placement does not tell? | `weigh` |
@@ -49,6 +50,7 @@ use crate::laws::result::{CENTRE, GameResult};
 use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
+mod castling;
 mod dead;
 pub mod explain;
 mod fast;

@@ -91,25 +91,20 @@ impl Sensing {
         is_read
     }
 
-    /// Whether the man that this side has moved last is in the air again, or its king beside a rook that was.
+    /// Whether the man that this side has moved last is in the air again, or its king beside a rook that may have been castling.
     fn is_held(&self, view: &View<'_>, side: Color, cx: &Context<'_>) -> bool {
         let n = view.len();
+        if self.is_castling_begun(view, side) {
+            return true;
+        }
         if n == 0 || view.position(n - 1).turn() != side {
             return false;
         }
         let recorded = cx.line.plies.get(n - 1).filter(|_| n <= view.keep);
-        let Some(last) = view
+        let last = view
             .last()
-            .filter(|_| recorded.is_none_or(|ply| !ply.pressed))
-        else {
-            return false;
-        };
-        let king = view.tip().board().king_of(side);
-        let king = king.filter(|_| last.role() == Role::Rook);
-        [Some(last.to()), king]
-            .into_iter()
-            .flatten()
-            .any(|square| self.picture.is_empty(square))
+            .filter(|_| recorded.is_none_or(|ply| !ply.pressed));
+        last.is_some_and(|last| self.picture.is_empty(last.to()))
     }
 
     /// Whether a press of who made this ply, which was answered, is for what he has done since: long after the reply was seen, it was
@@ -189,9 +184,12 @@ impl Sensing {
                 last.is_castle() || last.from().is_none_or(|from| self.picture.is_empty(from));
             !self.is_poor() || (has_left && !self.picture.is_empty(last.to()))
         };
-        let his_is_pending = !view.moves.is_empty()
-            && mover(&view, view.len()) == Some(side)
-            && view.last().is_some_and(stands);
+        // Whoever moved first of two that are read together has moved, whatever the other one does.
+        let is_his = |ply: usize| mover(&view, ply) == Some(side);
+        let his_is_pending = match is_his(view.len()) {
+            true => !view.moves.is_empty() && view.last().is_some_and(stands),
+            false => view.moves.len() > 1,
+        };
         if self.observations.len() == told {
             if self.is_held(&view, side, cx) && !press.waits && !press.overtaken {
                 // Pressed with the other hand: the man in this one may go on, or castle.
@@ -254,19 +252,19 @@ impl Sensing {
             && not_pressed
             && !press.spent
             && !self.is_for_next(press, his, &view);
-        let left = self.half_castled(&view);
-        if completed && his == n && left.any() && !press.overtaken {
-            if self.may_come_down(now, press, left) {
+        if (completed || press.spent)
+            && !press.overtaken
+            && let Some(fault) = self.half_castled_at_press(&view, his, now)
+        {
+            if self.may_come_down(now, press, fault.squares) {
                 self.wait_for_hand(press);
-            } else if let Some(m) = view.last()
-                && self.has_second_look(now, press, cx)
-            {
-                self.observations.push_back(Observation::Completed {
-                    side,
-                    by: CompletedBy::Press,
-                });
-                let mut fault = unfinished_fault(m, left, side, now);
-                fault.ply = Some(n);
+            } else if self.has_second_look(now, press, cx) {
+                if completed {
+                    self.observations.push_back(Observation::Completed {
+                        side,
+                        by: CompletedBy::Press,
+                    });
+                }
                 self.raise(fault);
             }
             return;

@@ -27,6 +27,11 @@ impl Sensing {
         if differing.is_empty() || explain::only_hands(tip, &self.picture, differing) {
             return;
         }
+        if self.is_castling_in_hand(cx) {
+            self.tell_castling_begun(now, cx);
+            return;
+        }
+        let view = self.view(cx);
         let older = self.older(&view, now, cx);
         if older.is_none() && self.look_further_back(now, cx) {
             return;
@@ -62,7 +67,15 @@ impl Sensing {
             self.arrived_by(moves, now, cx);
             return;
         }
-        if explain::is_in_progress(tip, &self.picture, differing) || self.is_victim_about(&view) {
+        // Whoever presses once more has moved once more, so that the other side's move is on its way no longer.
+        let is_over = pressed.is_some_and(|side| side != tip.turn())
+            && cx
+                .line
+                .plies
+                .get(view.len().wrapping_sub(1))
+                .is_some_and(|ply| ply.pressed);
+        let is_on_its_way = !is_over && explain::is_in_progress(tip, &self.picture, differing);
+        if is_on_its_way || self.is_victim_about(&view) {
             return;
         }
         let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
@@ -240,11 +253,8 @@ impl Sensing {
         if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
             self.flush(cx);
             self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
-            let known = self
-                .faults
-                .iter()
-                .any(|known| (fault.squares & !known.squares).is_empty());
-            if !known {
+            let known = self.faulty();
+            if let Some(fault) = fault.filter(|fault| (fault.squares & !known).any()) {
                 self.raise(fault);
             }
             return;
@@ -266,13 +276,13 @@ impl Sensing {
     }
 
     /// Castling, promotion or en passant that the opponent answered while part of it was still to do: both are recorded, and what
-    /// is left to do is the fault.
+    /// is left to do is the fault, unless the rest may still come.
     pub(super) fn answered_unfinished(
         &self,
         tip: &Position,
         keep: usize,
         now: Millis,
-    ) -> Option<(Vec<Seen>, Fault)> {
+    ) -> Option<(Vec<Seen>, Option<Fault>)> {
         let differing = self.picture.differing(tip.board());
         if differing.count() < 3 || differing.count() > 8 {
             return None;
@@ -297,7 +307,8 @@ impl Sensing {
             let arrived = match m {
                 Move::Castle { king, rook } => {
                     let side = CastlingSide::from_king_side(king < rook);
-                    !left.contains(king) && !left.contains(side.king_to(us))
+                    let to = side.king_to(us);
+                    king != to && !left.contains(king) && !left.contains(to)
                 }
                 Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
                 m => m.from().is_some_and(|from| !left.contains(from)),
@@ -311,10 +322,13 @@ impl Sensing {
                     first.doubt = Some(Doubt::PromotionUnseen);
                 }
                 let second = Seen::new(&first.after, *reply, now);
-                let mut fault = unfinished_fault(m, left, us, now);
-                fault.ply = Some(keep + 1);
-                fault.answered = true;
-                return Some((vec![first, second], fault));
+                let fault = Fault {
+                    ply: Some(keep + 1),
+                    answered: true,
+                    ..unfinished_fault(m, left, us, now)
+                };
+                // What is left of a castling is told with it.
+                return Some((vec![first, second], Some(fault).filter(|_| !m.is_castle())));
             }
         }
         None

@@ -1,0 +1,266 @@
+//! Castling takes two men, one after the other, and the other player may reply before both stand: what is on its way, what is still to
+//! do, and what was played while it was made.
+
+use super::faults::unfinished_fault;
+use super::look::{is_continued, sole};
+use super::*;
+
+impl Sensing {
+    /// What is still to do of a castling that was the last move, or the one before, and whose king stands already: the rook is in its
+    /// corner, or in the hand.
+    pub(super) fn half_castled(&self, view: &View<'_>) -> Bitboard {
+        let n = view.len();
+        (n.saturating_sub(1)..=n)
+            .filter_map(|plies| Some(self.left_of_ply(view, plies)?.1))
+            .fold(Bitboard::EMPTY, |all, left| all | left)
+    }
+
+    /// Whoever made the last of so many plies has pressed over a castling that is not finished: his own, or the one that he answered.
+    pub(super) fn half_castled_at_press(
+        &self,
+        view: &View<'_>,
+        plies: usize,
+        now: Millis,
+    ) -> Option<Fault> {
+        (plies.saturating_sub(1)..=plies).rev().find_map(|ply| {
+            let (m, left) = self.left_of_ply(view, ply)?;
+            let left = left & !self.faulty();
+            let mover = view.position(ply - 1).turn();
+            left.any().then(|| Fault {
+                ply: Some(ply),
+                answered: ply < plies,
+                ..unfinished_fault(m, left, mover, now)
+            })
+        })
+    }
+
+    fn left_of_ply(&self, view: &View<'_>, plies: usize) -> Option<(Move, Bitboard)> {
+        let m = view.last_of(plies).filter(|m| m.is_castle())?;
+        Some((m, self.left_of_castling(view.position(plies - 1), m)))
+    }
+
+    pub(super) fn left_of_castling(&self, before: &Position, m: Move) -> Bitboard {
+        let Move::Castle { king, rook } = m else {
+            return Bitboard::EMPTY;
+        };
+        let to = CastlingSide::from_king_side(king < rook).rook_to(before.turn());
+        // A rook that has been where it belongs is only adjusted, or moves on.
+        let is_in_hand = self.picture.is_empty(rook) && self.picture.is_empty(to);
+        if is_in_hand && self.trail.came_since(to, self.trail.at(rook)) {
+            return Bitboard::EMPTY;
+        }
+        let open = self.picture.differing(before.board());
+        let only = before.effects(m).squares();
+        explain::left_of(before, m, &self.picture, open & only).unwrap_or_default()
+    }
+
+    /// What is left of a castling that these moves answer, or follow, if its rook is still to move.
+    pub(super) fn answered_castling(
+        &self,
+        keep: usize,
+        moves: &[Seen],
+        stem: usize,
+        cx: &Context<'_>,
+    ) -> Option<Fault> {
+        let n = keep + moves.len();
+        if moves.is_empty() || stem >= n {
+            return None;
+        }
+        let record = self.record(cx);
+        let told = View::new(record.line, keep.min(record.len()), moves);
+        let (m, reply) = (told.last_of(n.checked_sub(1)?), told.last()?);
+        let (ply, left) = match m.filter(|m| m.is_castle()) {
+            Some(m) => {
+                let (_, left) = self.left_of_ply(&told, n - 1)?;
+                // A rook in the hand is on its way, however soon the answer comes.
+                let stands = (left & !self.picture.vacant()).any();
+                let is_answered =
+                    stands && self.is_answer_to_castling(told.position(n - 2), m, reply);
+                (n - 1, if is_answered { left } else { Bitboard::EMPTY })
+            }
+            // Whoever plays on himself, and with another man, has left his rook where it is.
+            None => (n.checked_sub(2)?, self.left_of_ply(&told, n - 2)?.1),
+        };
+        // On his own squares he has moved on from where it stood, or to where it had stood.
+        let is_there = told.position(n - 1).squares(reply) & left;
+        let left = left & !self.faulty();
+        let m = told.last_of(ply)?;
+        (left.any() && is_there.is_empty()).then(|| Fault {
+            ply: Some(ply),
+            answered: true,
+            ..unfinished_fault(m, left, told.position(ply - 1).turn(), self.last_change)
+        })
+    }
+
+    /// Whether the king stood where he castles to when the man of `reply` was put down. What stood there before was played too early,
+    /// and answers nothing.
+    fn is_answer_to_castling(&self, before: &Position, m: Move, reply: Move) -> bool {
+        let Move::Castle { king, rook } = m else {
+            return false;
+        };
+        let to = CastlingSide::from_king_side(king < rook).king_to(before.turn());
+        !self.trail.came_since(to, self.trail.at(reply.to()))
+    }
+
+    /// Whether a king and a rook that may castle have both left their squares, and do not both stand where they go: nobody lifts the
+    /// two for anything else, so that nothing is read from the board until they stand.
+    pub(super) fn is_castling_in_hand(&self, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let n = view.len();
+        let is_in_hand = |keep: usize, castling: Move| {
+            self.is_in_hand(view.position(keep), castling, view.seen_at(keep))
+        };
+        // One of them may have been read as a move of its own.
+        let begun = n.checked_sub(1).filter(|keep| !is_pressed(&view, *keep));
+        let mut castlings = view.tip().castling_moves().into_iter();
+        castlings.any(|castling| is_in_hand(n, castling))
+            || begun.is_some_and(|keep| {
+                let mut castlings = begun_castlings(&view, keep).into_iter();
+                castlings.any(|castling| is_in_hand(keep, castling))
+            })
+    }
+
+    /// The king stands where he castles to, and the rook is in the hand: no king goes there otherwise, so that it is told already, with
+    /// what was replied.
+    pub(super) fn tell_castling_begun(&mut self, now: Millis, cx: &Context<'_>) {
+        let view = self.view(cx);
+        let (keep, tip) = (view.len(), view.tip());
+        let differing = self.unexplained(&view);
+        if let Some((m, _)) = explain::unfinished(tip, &self.picture, differing)
+            && m.is_castle()
+        {
+            let moves = vec![Seen::new(tip, m, self.last_change)];
+            self.arrived_by(moves, now, cx);
+        } else if let Some((moves, None)) = self.answered_unfinished(tip, keep, now) {
+            self.flush(cx);
+            self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
+        }
+    }
+
+    /// Whether the last move of this side, be it answered, may have been a castling with its rook, whose king is in the hand by now.
+    pub(super) fn is_castling_begun(&self, view: &View<'_>, side: Color) -> bool {
+        let n = view.len();
+        let is_his = |index: &usize| {
+            let is_rook = view.mv(*index).is_some_and(|m| m.role() == Role::Rook);
+            is_rook && view.position(*index).turn() == side && !is_pressed(view, *index)
+        };
+        let mut begun = (n.saturating_sub(2)..n).filter(is_his);
+        let king = view.tip().board().king_of(side);
+        king.is_some_and(|king| self.picture.is_empty(king))
+            && begun.any(|index| !begun_castlings(view, index).is_empty())
+    }
+
+    fn is_in_hand(&self, position: &Position, castling: Move, since: Millis) -> bool {
+        let Move::Castle { king, rook } = castling else {
+            return false;
+        };
+        let effects = position.effects(castling);
+        let squares = effects.squares();
+        // In Chess960 one of them may stay; and who is told to be gone is in no hand.
+        let both = Bitboard::from(king).with(rook);
+        if !both.is_subset(squares & !self.faulty()) {
+            return false;
+        }
+        let board = position.board();
+        let has_left = |square: Square| {
+            let man = board.piece_at(square);
+            // Where the other one comes to stand, a board that knows no men shows only that something happened.
+            let may_be_the_other = self.is_poor()
+                && effects
+                    .iter()
+                    .any(|(to, man)| to == square && man.is_some());
+            !self.picture.agrees_at(square, man)
+                || (may_be_the_other && self.trail.at(square) > since)
+        };
+        let open = self.picture.differing(board) & squares;
+        has_left(king)
+            && has_left(rook)
+            && !effects
+                .iter()
+                .all(|(square, man)| self.picture.agrees_at(square, man))
+            && explain::may_pass(position, castling, &self.picture, open)
+    }
+
+    /// A man that was read as a move of its own was castling, and the board shows that by now, with the reply to it: the one that
+    /// was read already, or one that stands and was not.
+    pub(super) fn match_castled(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if self.frozen_since.is_some() || self.waiting.is_some() {
+            return false;
+        }
+        let view = self.view(cx);
+        let Some((keep, line)) = self.castled(&view) else {
+            return false;
+        };
+        let is_known = keep + 2 == view.len();
+        let mut moves = self.seen(view.position(keep), &line, now);
+        let reply = moves.pop_if(|_| !is_known);
+        let (base, mut told) = match self.tentative.take() {
+            Some(tentative) if tentative.keep <= keep => (tentative.keep, tentative.moves),
+            _ => (keep, Vec::new()),
+        };
+        told.truncate(keep - base);
+        told.append(&mut moves);
+        self.tell_moves(base, told, keep, CorrectionReason::MovedOn, cx);
+        if let Some(reply) = reply {
+            self.tentative = Some(Tentative {
+                keep: keep + 1,
+                moves: vec![reply],
+                stem: keep + 1,
+                since: now,
+                hold: self.timing.settle,
+                shown: true,
+                supposed: false,
+                why: CorrectionReason::MovedOn,
+            });
+        }
+        true
+    }
+
+    /// After how many plies he did, and what was played from there.
+    fn castled(&self, view: &View<'_>) -> Option<(usize, Vec<Move>)> {
+        let n = view.len();
+        let with_reply = |keep: usize, castling: Move| {
+            let after = view.position(keep).play_playable(castling);
+            let reply = match view.mv(keep + 1) {
+                Some(reply) => after.is_playable(reply).then_some(reply)?,
+                None => {
+                    let differing = self.picture.differing(after.board());
+                    sole(&explain::moves_to(
+                        &after,
+                        &self.picture,
+                        differing,
+                        Bitboard::EMPTY,
+                    ))?
+                }
+            };
+            let is_shown = self.picture.agrees_with(after.play_playable(reply).board());
+            is_shown.then(|| (keep, vec![castling, reply]))
+        };
+        let begun = (n.saturating_sub(2)..n)
+            .rev()
+            .filter(|keep| (*keep..n).all(|index| !is_pressed(view, index)));
+        begun
+            .flat_map(|keep| {
+                begun_castlings(view, keep)
+                    .into_iter()
+                    .map(move |castling| (keep, castling))
+            })
+            .find_map(|(keep, castling)| with_reply(keep, castling))
+    }
+}
+
+/// The castlings of which the move at this index may have been a part.
+fn begun_castlings(view: &View<'_>, index: usize) -> Vec<Move> {
+    let is_part = |m: &Move| !m.is_castle() && matches!(m.role(), Role::King | Role::Rook);
+    let Some(begun) = view.mv(index).filter(is_part) else {
+        return Vec::new();
+    };
+    let mut castlings = view.position(index).castling_moves();
+    castlings.retain(|castling| is_continued(begun, *castling));
+    castlings
+}
+
+fn is_pressed(view: &View<'_>, index: usize) -> bool {
+    let recorded = view.line.plies.get(index).filter(|_| index < view.keep);
+    recorded.is_some_and(|ply| ply.pressed)
+}
