@@ -29,7 +29,7 @@ impl Sensing {
             // What was never told need not have been: a captured man that is dragged along may stand where its own side could have moved.
             if self.match_near(now, cx) || (!self.is_on_its_way(cx) && self.match_rivals(now, cx)) {
                 self.away = None;
-            } else {
+            } else if !self.is_gone_from_rival(&tentative) {
                 self.tentative = Some(tentative);
             }
         } else if (!self.is_on_its_way(cx) && self.match_rivals(now, cx))
@@ -42,6 +42,14 @@ impl Sensing {
         }
         self.close_restored(cx);
         self.tell_sync();
+    }
+
+    /// Whether it was read from where the record does not stand, because of a man who is there no more: he was only passing.
+    fn is_gone_from_rival(&self, tentative: &Tentative) -> bool {
+        let stopped = tentative.moves.last().map(|seen| seen.mv.to());
+        tentative.stem > tentative.keep
+            && tentative.why == CorrectionReason::Reread
+            && stopped.is_some_and(|to| self.picture.is_empty(to))
     }
 
     /// A takeback that has not come to rest is none if the record goes on to what the board shows now.

@@ -325,6 +325,8 @@ impl Sensing {
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
         }
+        // What the record explains by now is not made loud.
+        self.close_restored(cx);
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
         let his_turn = !press.spent && !completed && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {

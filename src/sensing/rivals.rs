@@ -43,6 +43,45 @@ struct Past {
     weights: Vec<Weight>,
 }
 
+impl Past {
+    /// The record of then becomes one of its rivals, and what it is carried on by now takes its place; not if that was no rival.
+    fn take_for_record(&mut self, onward: &Onward<'_>, replaced: &[Seen]) -> bool {
+        let Onward { keep, cut, .. } = *onward;
+        let own = self.plies.saturating_sub(keep);
+        let (Some(moves), Some(replaced)) = (onward.moves.get(..own), replaced.get(..own)) else {
+            return false;
+        };
+        self.others.retain(|rival| !rival.joined);
+        for rival in &mut self.others {
+            rival.begin_at(keep, replaced, &self.weights);
+        }
+        let is_taken = |rival: &Rival| {
+            let same = |(one, other): (&Seen, &Seen)| one.mv == other.mv;
+            rival.base == keep
+                && rival.moves.len() == own
+                && rival.moves.iter().zip(moves).all(same)
+        };
+        let Some(index) = self
+            .others
+            .iter()
+            .position(is_taken)
+            .filter(|_| self.plies <= cut)
+        else {
+            return false;
+        };
+        let taken = self.others.swap_remove(index);
+        self.weights.resize(self.plies, 0);
+        self.others.push(Rival {
+            base: keep,
+            moves: replaced.to_vec(),
+            weights: self.weights.split_off(keep),
+            joined: false,
+        });
+        self.weights.extend(taken.weights);
+        true
+    }
+}
+
 /// A line that may have been played instead of the record.
 #[derive(Debug, Clone)]
 struct Rival {
@@ -73,6 +112,12 @@ impl Rival {
                 .mv(self.base + index)
                 .is_some_and(|mv| alike(mv, seen.mv))
         })
+    }
+
+    /// What speaks against it because of what pawns were exchanged for.
+    fn exchanges(&self) -> i64 {
+        let weights = self.moves.iter().map(|seen| weigh::exchange(seen.mv));
+        weights.map(i64::from).sum()
     }
 
     fn truncate(&mut self, plies: usize) {
@@ -174,9 +219,10 @@ impl Rivals {
         self.others.is_empty()
     }
 
-    /// Keeps what they are now that the record has so many plies, of which the first `keep` are as they were.
-    fn remember(&mut self, keep: usize, plies: usize) {
-        self.past.retain(|past| past.plies <= keep);
+    /// Keeps what they are now that the record has so many plies, of which the first `keep` are as they were, and those in `past`
+    /// are one of the rivals of then.
+    fn remember(&mut self, keep: usize, past: usize, plies: usize) {
+        self.past.retain(|known| known.plies <= keep.max(past));
         self.past.push(Past {
             plies,
             others: self.others.clone(),
@@ -422,7 +468,8 @@ impl Sensing {
                 rival.begin_at(keep, &replaced, &self.rivals.weights);
             }
             rival.leave_out_first(&onward, &record);
-            if rival.moves.is_empty() || rivals.behind(&rival) > KEPT {
+            // Nothing that is played over the new man tells what he was, however many there are.
+            if rival.moves.is_empty() || rivals.behind(&rival) > KEPT + rival.exchanges() {
                 continue;
             }
             if !rival.joined
@@ -438,7 +485,10 @@ impl Sensing {
         }
         rivals.keep_the_likeliest();
         rivals.past = std::mem::take(&mut self.rivals.past);
-        rivals.remember(keep, onward.len());
+        rivals
+            .past
+            .retain_mut(|past| past.plies <= keep || past.take_for_record(&onward, &replaced));
+        rivals.remember(keep, onward.cut, onward.len());
         self.rivals = rivals;
     }
 
@@ -464,6 +514,9 @@ impl Sensing {
         }));
 
         let target = self.target(onward, record);
+        if !given {
+            lines.extend(self.read_together(onward, &target, record));
+        }
         for stem in self.rivals.stems(cut) {
             // Those that were found are all that begin with the record; what is longer was asked for all that was seen.
             if given && (stem.moves.is_empty() || onward.len() - cut > MISSED) {
@@ -472,6 +525,53 @@ impl Sensing {
             lines.extend(self.carried_on_from(&stem, onward, &target, record));
         }
         lines
+    }
+
+    /// A ply whose man was lifted before the one before it was put down: what was put down may be the answer to another one, that
+    /// nobody saw. All that both of them may be.
+    fn read_together(
+        &self,
+        onward: &Onward<'_>,
+        target: &Picture,
+        record: &View<'_>,
+    ) -> Vec<Rival> {
+        let [reply] = onward.moves else {
+            return Vec::new();
+        };
+        let n = record.len();
+        let before = n.checked_sub(1);
+        let Some((base, m)) = before.and_then(|base| Some((base, record.mv(base)?))) else {
+            return Vec::new();
+        };
+        if onward.keep != n || !self.is_poor() {
+            return Vec::new();
+        }
+        let (from, since) = (record.position(base), record.seen_at(base));
+        // In fast play men are lifted early as a rule.
+        let is_fast = record.seen_at(n) < since + fast::FAST_MS;
+        if is_fast || !self.lifted_early(m, reply.mv, since) {
+            return Vec::new();
+        }
+        let lines = explain::lines_to(from, target, Bitboard::EMPTY, 2, |_| true).found;
+        // They are weighed against the record as it is read.
+        if !lines.iter().any(|line| line[..] == [m, reply.mv]) {
+            return Vec::new();
+        }
+        let rival = |moves: Vec<Move>| {
+            let mut weight = self.weigh(from, &moves, record.last_of(base), since)
+                + weigh::choices(from)
+                + weigh::choices(&from.play(moves[0]));
+            if self.lifted_early(moves[0], moves[1], since) {
+                weight += weigh::LIFTED_EARLY;
+            }
+            Rival {
+                base,
+                moves: self.seen_along(from, &moves, since),
+                weights: Weighed { moves, weight }.weights(),
+                joined: false,
+            }
+        };
+        lines.into_iter().map(rival).collect()
     }
 
     /// What the board shows once the record is carried on, where sensors tell it.

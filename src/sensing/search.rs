@@ -83,7 +83,10 @@ impl Sensing {
         } else {
             MISSED
         };
-        if self.read_last_anew(now, cx) || self.read_exchanged(now, cx) {
+        if self.read_last_anew(now, cx)
+            || self.read_rivals_anew(now, cx)
+            || self.read_exchanged(now, cx)
+        {
             return;
         }
         let view = self.view(cx);

@@ -75,10 +75,11 @@ impl Sensing {
         if pressed || now >= self.last_change + self.timing.takeback {
             return true;
         }
-        // The answering man is put down after he was lifted; what came before that may be something else.
-        let came_first = second
-            .from()
-            .filter(|from| self.trail.at(second.to()) < self.trail.at(*from));
+        // The answering man is put down after he was lifted, as near as a scan tells; what came before that may be something else.
+        let came_first = second.from().filter(|from| {
+            let (came, left) = (self.trail.at(second.to()), self.trail.at(*from));
+            came + weigh::SAME_LOOK_MS < left
+        });
         let passing = came_first.map_or(open, |from| open.without(from));
         !explain::is_in_progress(tip, &self.picture, open)
             && !explain::is_in_progress(tip, &self.picture, passing)
@@ -254,6 +255,17 @@ impl Sensing {
         };
         self.otherwise(keep, moves, now, cx);
         true
+    }
+
+    /// The same where the record knows of no such move, and what else may have been played does.
+    pub(super) fn read_rivals_anew(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let is_gone = self.is_poor() && {
+            let view = self.view(cx);
+            view.last()
+                .is_some_and(|last| self.picture.is_empty(last.to()) && self.was_brief(&view))
+        };
+        let ask = |sensing: &mut Sensing| sensing.read_last_anew(now, cx).then_some(());
+        is_gone && self.try_rivals(cx, ask).is_some()
     }
 
     /// The same as it would read; the answer of a side that has pressed need not be put down.

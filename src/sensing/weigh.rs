@@ -26,6 +26,12 @@ const PASSED_OVER: Weight = 20;
 /// The same beside a capture: the captured man on his way off the board.
 pub(super) const PASSED_BESIDE: Weight = 8;
 
+/// The answering man was lifted before what he answers was put down; within one look at the board nobody can tell.
+pub(super) const LIFTED_EARLY: Weight = 12;
+pub(super) const SAME_LOOK_MS: Millis = 60;
+/// The king makes a step where he could castle.
+const CASTLING_GIVEN_UP: Weight = 35;
+
 /// A line and how much speaks against it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Weighed {
@@ -138,6 +144,17 @@ impl Sensing {
         weight
     }
 
+    /// Whether the answering man was lifted before the one that he answers was put down.
+    pub(super) fn lifted_early(&self, m: Move, reply: Move, since: Millis) -> bool {
+        let to = m.to();
+        let came = self.trail.at(to);
+        // Who took him there came later, and may be all that is seen.
+        let is_his = reply.to() != to || (!m.is_capture() && self.trail.came_since(to, came));
+        let is_seen = is_his && came > since && !self.picture.is_empty(to) && !m.is_castle();
+        let left = reply.from().and_then(|from| self.left_at(from));
+        is_seen && left.is_some_and(|left| left + SAME_LOOK_MS < came)
+    }
+
     /// When the square was last seen to be left, if it is vacant.
     fn left_at(&self, square: Square) -> Option<Millis> {
         self.picture.is_empty(square).then(|| self.trail.at(square))
@@ -178,13 +195,16 @@ pub(super) fn choices(position: &Position) -> Weight {
 
 /// What speaks against a player's choosing this move among others that look alike: only captures and exchanges do.
 pub(super) fn implausible(position: &Position, m: Move, last: Option<Move>) -> Weight {
-    let exchange = match m.promotion() {
-        None | Some(Role::Queen) => 0,
-        Some(Role::Knight) => 30,
-        Some(_) => 40,
-    };
+    let exchange = exchange(m);
     if !m.is_capture() {
-        return exchange;
+        return match m {
+            Move::Normal {
+                role: Role::King,
+                from,
+                ..
+            } if gives_up_castling(position, from) => CASTLING_GIVEN_UP,
+            _ => exchange,
+        };
     }
     let takes_back = last.is_some_and(|last| last.is_capture() && last.to() == m.to());
     let gain = gain_of(position, m);
@@ -195,6 +215,20 @@ pub(super) fn implausible(position: &Position, m: Move, last: Option<Move>) -> W
         _ => 12 + 8 * gain.unsigned_abs().min(5),
     };
     exchange + bargain
+}
+
+/// What speaks against exchanging a pawn for this man, and not for a queen.
+pub(super) fn exchange(m: Move) -> Weight {
+    match m.promotion() {
+        None | Some(Role::Queen) => 0,
+        Some(Role::Knight) => 30,
+        Some(_) => 40,
+    }
+}
+
+/// Whether this king could castle instead.
+fn gives_up_castling(position: &Position, king: Square) -> bool {
+    position.may_castle_with(king) && !position.castling_moves().is_empty()
 }
 
 /// What the exchanges on one square bring the side that begins them, in pawns.
