@@ -15,6 +15,10 @@ pub(super) struct Lost {
     pub(super) asked: bool,
     /// And has told.
     pub(super) dump_seen: bool,
+    /// How often nothing was found.
+    pub(super) tries: u32,
+    /// It is looked into when the board changes again.
+    pub(super) rests: bool,
 }
 
 impl Lost {
@@ -24,9 +28,31 @@ impl Lost {
             since: now,
             asked: false,
             dump_seen: false,
+            tries: 0,
+            rests: false,
+        }
+    }
+
+    /// The board has changed, and men still stand where nothing explains them. After a rest it is asked anew, and after a longer one
+    /// nobody plays fast.
+    pub(super) fn goes_on(self, now: Millis) -> Lost {
+        match self.rests {
+            false => self,
+            true if now > self.at + FAST_MS => Lost::new(now),
+            true => Lost {
+                at: now,
+                asked: false,
+                dump_seen: false,
+                rests: false,
+                ..self
+            },
         }
     }
 }
+
+/// Who was looked for in vain so often is looked for at ever longer intervals.
+const PROMPT_TRIES: u32 = 4;
+const MOST_DOUBLED: u32 = 5;
 
 /// Whoever thinks for longer does not play fast.
 pub(super) const FAST_MS: Millis = 800;
@@ -34,6 +60,9 @@ pub(super) const FAST_MS: Millis = 800;
 /// So many men put down within this time are fast play too.
 const FAST_MEN: usize = 3;
 const FAST_FOR_MS: Millis = 2_000;
+
+/// Who pressed so long ago plays on.
+const PLAYED_ON_MS: Millis = 5_000;
 
 /// A board that is made for fast play looks at all its squares within this time.
 const FAST_SCAN_MS: Millis = 60;
@@ -141,16 +170,25 @@ impl Sensing {
         }
         let open = differing & !self.gone(&view);
         (open & !self.picture.vacant()).any()
-            && open.count() <= CLEARED
+            && (open.count() <= CLEARED || self.is_played_on())
             && !self.is_victim_about(&view)
             && !self.is_castling_in_hand(cx)
     }
 
+    /// Whether both have pressed of late: nobody clears the board or sets it up.
+    fn is_played_on(&self) -> bool {
+        let since = self.last_change.saturating_sub(PLAYED_ON_MS);
+        Color::ALL
+            .into_iter()
+            .all(|side| self.film.has_pressed_since(side, since))
+    }
+
     /// When it is looked into.
     pub(super) fn lost_due(&self, lost: Lost) -> Millis {
+        let doubled = lost.tries.saturating_sub(PROMPT_TRIES).min(MOST_DOUBLED);
         lost.at
             + match lost.asked {
-                true => self.timing.lost_again,
+                true => self.timing.lost_again << doubled,
                 false => self.timing.lost,
             }
     }
@@ -176,18 +214,20 @@ impl Sensing {
             // It is not told while hands go on what is wrong, but that something is.
             let view = self.view(cx);
             let differing = self.picture.differing(view.tip().board());
-            self.raise(Fault::new(FaultKind::Displaced, differing, now));
+            let gap = self.missed(differing, now);
+            self.raise(gap.unwrap_or_else(|| Fault::new(FaultKind::Displaced, differing, now)));
         }
-        if self.last_change > lost.at || !lost.asked {
-            if cx.can_dump {
-                self.observations.push_back(Observation::AskDump);
-            }
-            self.lost = Some(Lost {
-                at: now,
-                asked: true,
-                ..lost
-            });
+        let rests = lost.asked && self.last_change <= lost.at;
+        if !rests && cx.can_dump {
+            self.observations.push_back(Observation::AskDump);
         }
+        self.lost = Some(Lost {
+            at: now,
+            asked: true,
+            tries: lost.tries + 1,
+            rests,
+            ..lost
+        });
     }
 
     /// Whether the men that stand where nothing explains them stood there some plies ago: they may be taken back, one by one.

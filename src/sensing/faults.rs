@@ -39,9 +39,23 @@ impl Sensing {
 
     /// The squares of all standing faults.
     pub(super) fn faulty(&self) -> Bitboard {
-        self.faults.iter().fold(Bitboard::EMPTY, |all, fault| {
+        let aside = self
+            .faults
+            .iter()
+            .filter(|fault| fault.kind != FaultKind::Gap);
+        aside.fold(Bitboard::EMPTY, |all, fault| {
             all | fault.squares | fault.over
         })
+    }
+
+    /// Whether it is told already that the record does not lead to what the board shows.
+    pub(super) fn is_in_gap(&self) -> bool {
+        self.faults.iter().any(|fault| fault.kind == FaultKind::Gap)
+    }
+
+    /// What stands on these squares where plies may well have gone missing, if that is more than an accident.
+    pub(super) fn missed(&self, open: Bitboard, since: Millis) -> Option<Fault> {
+        (open.count() > ACCIDENT).then(|| Fault::new(FaultKind::Gap, open, since))
     }
 
     /// Squares set aside that have changed since that was told. What follows an irregular move is not read from there.
@@ -205,9 +219,10 @@ impl Sensing {
         cx: &Context<'_>,
     ) -> Option<(Option<Seen>, Fault)> {
         if self.waiting.is_some()
-            || self.frozen_since.is_some()
+            || self.has_changed_frozen()
             || self.sign.is_some()
             || self.away.is_some()
+            || self.is_in_gap()
         {
             return None;
         }
@@ -247,6 +262,11 @@ impl Sensing {
         }
         if about.is_some() {
             return stands.map(|passed| (None, self.classify(tip, passed)));
+        }
+        if self.unheard
+            && let Some(gap) = self.missed(open, self.last_change)
+        {
+            return Some((None, gap));
         }
         // One deed that the board shows whole is that deed, even if half of it would be a legal move.
         let whole = self.classify(tip, open);
@@ -385,6 +405,9 @@ impl Sensing {
         after: Bitboard,
         cx: &Context<'_>,
     ) {
+        if self.is_in_gap() {
+            return;
+        }
         let told = self.faults.len();
         // A move that is found beside what is wrong is completed by this press.
         self.unspent = his_turn.then_some(side);
@@ -408,12 +431,16 @@ impl Sensing {
             let view = self.view(cx);
             let tip = view.tip();
             let open = self.picture.differing(tip.board()) & !self.mask(&view);
-            if open.any()
-                && !explain::is_only_missing(tip, &self.picture, open)
-                && open.count() <= CLEARED
-            {
-                let mut fault = self.classify(tip, open);
-                fault.level = Level::Told;
+            if open.is_empty() || explain::is_only_missing(tip, &self.picture, open) {
+                return;
+            }
+            let gap = match self.unheard || open.count() > CLEARED {
+                true => self.missed(open, self.last_change),
+                false => None,
+            };
+            let mut fault = gap.unwrap_or_else(|| self.classify(tip, open));
+            fault.level = Level::Told;
+            if fault.kind != FaultKind::Gap || view.len() > 0 {
                 self.raise(fault);
             }
         }
@@ -675,15 +702,20 @@ impl Sensing {
     /// Faults whose squares all agree with the record again are over; so is an irregular move that was replaced by a legal one.
     pub(super) fn close_restored(&mut self, cx: &Context<'_>) {
         self.reconsider_unread(cx);
-        if self.faults.is_empty() {
+        if self.faults.is_empty() && !self.unheard {
             return;
         }
         let view = self.view(cx);
-        let differing = self.picture.differing(view.tip().board()) | self.squares_in_question();
-        let (over, open): (Vec<Fault>, Vec<Fault>) = self
-            .faults
-            .drain(..)
-            .partition(|fault| ((fault.squares | fault.over) & differing).is_empty());
+        let tip = view.tip();
+        let differing = self.picture.differing(tip.board());
+        let is_led_to = explain::only_hands(tip, &self.picture, differing);
+        let in_question = differing | self.squares_in_question();
+        self.unheard &= differing.any();
+        let (over, open): (Vec<Fault>, Vec<Fault>) =
+            self.faults.drain(..).partition(|fault| match fault.kind {
+                FaultKind::Gap => is_led_to,
+                _ => ((fault.squares | fault.over) & in_question).is_empty(),
+            });
         self.faults = open;
         self.note_dead(&over, cx);
         for fault in over {

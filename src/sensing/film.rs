@@ -20,21 +20,24 @@ pub(super) enum Scene {
         in_dump: bool,
     },
     Press(Color),
+    /// The board is heard again: what it shows next may have come about at any time since the scene before.
+    Heard,
 }
 
 /// The last stretch of play, as it was seen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Film {
     scenes: VecDeque<(Millis, Scene)>,
-    /// Something older was dropped.
-    is_cut: bool,
+    /// Of what was seen until then, at least part is not there.
+    whole_since: Millis,
 }
 
 impl Film {
     pub(super) fn note(&mut self, at: Millis, scene: Scene) {
-        if self.scenes.len() == LONGEST {
-            self.scenes.pop_front();
-            self.is_cut = true;
+        if self.scenes.len() == LONGEST
+            && let Some((dropped, _)) = self.scenes.pop_front()
+        {
+            self.whole_since = dropped;
         }
         self.scenes.push_back((at, scene));
     }
@@ -53,27 +56,31 @@ impl Film {
             .rev()
             .find_map(|(at, scene)| match scene {
                 Scene::Press(side) => Some((*side, *at)),
-                Scene::Square { .. } => None,
+                _ => None,
             })
     }
 
-    /// Forgets what was seen: of what was before, nothing is known.
-    pub(super) fn cut(&mut self) {
-        self.scenes.clear();
-        self.is_cut = true;
+    /// Whether this side has pressed after this time.
+    pub(super) fn has_pressed_since(&self, side: Color, since: Millis) -> bool {
+        let mut late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);
+        late.any(|(_, scene)| *scene == Scene::Press(side))
     }
 
-    /// What happened after `since`, and what the board showed then, if `now` is what it shows at the end. Nothing where that is
-    /// longer ago than anybody remembers.
-    pub(super) fn since(
-        &self,
-        since: Millis,
-        now: &Picture,
-    ) -> Option<(Picture, Vec<(Millis, Scene)>)> {
+    /// Forgets what was seen: of what was before this moment nothing is known, or it was no play.
+    pub(super) fn cut(&mut self, now: Millis) {
+        self.scenes.clear();
+        self.whole_since = now.saturating_sub(1);
+    }
+
+    /// From when on nothing is missing.
+    pub(super) fn whole_since(&self) -> Millis {
+        self.whole_since
+    }
+
+    /// What happened after `since`, and what the board showed then, if `now` is what it shows at the end. Whoever asks for more than
+    /// is whole gets what there is.
+    pub(super) fn since(&self, since: Millis, now: &Picture) -> (Picture, Vec<(Millis, Scene)>) {
         let first = self.scenes.partition_point(|(at, _)| *at <= since);
-        if first == 0 && self.is_cut {
-            return None;
-        }
         let mut picture = now.clone();
         for (_, scene) in self.scenes.iter().skip(first).rev() {
             if let Scene::Square { square, before, .. } = scene {
@@ -84,6 +91,6 @@ impl Film {
                 }
             }
         }
-        Some((picture, self.scenes.iter().skip(first).copied().collect()))
+        (picture, self.scenes.iter().skip(first).copied().collect())
     }
 }

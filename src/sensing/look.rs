@@ -38,6 +38,7 @@ impl Sensing {
             self.away = None;
         }
         if self.observations.is_empty() && self.is_lost(cx) {
+            let lost = lost.map(|lost| lost.goes_on(now));
             self.lost = lost.or(Some(fast::Lost::new(now)));
         }
         self.close_restored(cx);

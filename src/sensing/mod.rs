@@ -251,6 +251,9 @@ pub enum FaultKind {
     Displaced,
     CastlingUnfinished,
     PromotionUnfinished,
+    /// Nobody's deed: more was played than can be told from what was seen. Nothing is set aside for it, because the record does not
+    /// lead to where play goes on.
+    Gap,
 }
 
 /// What ended a fault.
@@ -309,6 +312,8 @@ pub enum Level {
 
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
 const CLEARED: usize = 20;
+/// So many differ after an accident. After more plies than can be inferred more do.
+const ACCIDENT: usize = 6;
 
 /// The machine; see the module's page.
 #[derive(Debug, Clone)]
@@ -345,6 +350,8 @@ pub struct Sensing {
     /// The last plies may have been a takeback; it is judged once the board has rested.
     retraced: bool,
     lost: Option<fast::Lost>,
+    /// The board could not be heard for a while, and nothing it has shown since agrees with the record.
+    unheard: bool,
     /// When what was read in fast play is read once more.
     check_at: Option<Millis>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
@@ -420,6 +427,7 @@ impl Sensing {
             away: None,
             retraced: false,
             lost: None,
+            unheard: false,
             check_at: None,
             look_due: false,
             waiting: None,
@@ -605,9 +613,16 @@ impl Sensing {
         self.frozen_since.get_or_insert(now);
     }
 
+    /// The board is heard again, and was not for a while.
+    pub fn handle_heard(&mut self, now: Millis) {
+        self.unheard = true;
+        self.film.note(now, Scene::Heard);
+    }
+
     /// The clock runs: the placement is matched once.
-    pub fn handle_clock_running(&mut self, cx: &Context<'_>) {
+    pub fn handle_clock_running(&mut self, now: Millis, cx: &Context<'_>) {
         if self.frozen_since.take().is_some() && cx.following {
+            self.film.cut(now);
             self.searched = false;
             self.look_due = true;
             self.resumed = true;
@@ -619,7 +634,7 @@ impl Sensing {
     pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
         self.forget_play(FaultEnd::Superseded);
         if !cx.line.is_empty() {
-            self.film.cut();
+            self.film.cut(now);
         }
         self.waiting = (wait && !self.picture.agrees_with(cx.line.tip().board()))
             .then(|| self.picture.clone());
@@ -770,6 +785,12 @@ impl Sensing {
                 .picture
                 .piece(square)
                 .is_some_and(|man| man.color == side)
+    }
+
+    /// Whether the board has changed since the clock stopped. What it shows since before then is play.
+    fn has_changed_frozen(&self) -> bool {
+        self.frozen_since
+            .is_some_and(|since| self.last_change > since)
     }
 
     fn quiet_at(&self) -> Millis {

@@ -14,6 +14,8 @@ use std::collections::{HashMap, HashSet};
 
 /// A change that the board never told: one of a hundred.
 const UNTOLD: Weight = 46;
+/// The same while the board could not be heard.
+const UNHEARD: Weight = 5;
 /// A change that was told after the ply was made.
 const TOLD_LATE: Weight = 3;
 /// So long after it.
@@ -101,6 +103,7 @@ pub(super) fn readings(
                 lifted: picture.is_empty(square),
                 filled: !picture.is_empty(square),
                 in_dump: false,
+                unheard: false,
                 changes: 1,
                 stood: 0,
             })
@@ -125,6 +128,7 @@ pub(super) fn readings(
         nodes: Vec::new(),
         paths: vec![first],
         now: since,
+        heard: Heard::Always,
         limit: KEPT,
     };
     reader.begin();
@@ -146,8 +150,19 @@ struct Reader {
     nodes: Vec<Node>,
     paths: Vec<Path>,
     now: Millis,
+    heard: Heard,
     /// What is less likely than this is no reading.
     limit: Weight,
+}
+
+/// Whether a board that could not be heard has told what it shows since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Always,
+    /// Not yet.
+    Again,
+    /// At this moment.
+    At(Millis),
 }
 
 /// A ply, and the one before it.
@@ -192,6 +207,8 @@ struct Open {
     lifted: bool,
     filled: bool,
     in_dump: bool,
+    /// It changed while the board could not be heard.
+    unheard: bool,
     /// How often it changed.
     changes: Weight,
     /// For so long something stood there that left again.
@@ -238,7 +255,14 @@ impl Path {
         self.open.iter().find(|open| open.square == square)
     }
 
-    fn note(&mut self, at: Millis, square: Square, contents: Contents, in_dump: bool) {
+    fn note(
+        &mut self,
+        at: Millis,
+        square: Square,
+        contents: Contents,
+        in_dump: bool,
+        unheard: bool,
+    ) {
         let index = match self.open.iter().position(|open| open.square == square) {
             Some(index) => index,
             None => {
@@ -250,6 +274,7 @@ impl Path {
                     lifted: false,
                     filled: false,
                     in_dump,
+                    unheard,
                     changes: 0,
                     stood: 0,
                 });
@@ -264,6 +289,7 @@ impl Path {
         open.changes += 1;
         open.at = at;
         open.in_dump = in_dump;
+        open.unheard |= unheard;
         if contents.is_empty() {
             open.lifted = true;
         } else {
@@ -295,6 +321,10 @@ impl Reader {
                 ..
             } => {
                 self.picture.set(square, contents);
+                if self.heard == Heard::Again {
+                    self.heard = Heard::At(self.now);
+                }
+                let in_dump = in_dump || self.heard == Heard::At(self.now);
                 for path in paths {
                     self.show(path, square, contents, in_dump, &mut next);
                 }
@@ -303,6 +333,10 @@ impl Reader {
                 for path in paths {
                     self.press(path, side, &mut next);
                 }
+            }
+            Scene::Heard => {
+                self.heard = Heard::Again;
+                next = paths;
             }
         }
         self.paths = self.likeliest(next);
@@ -332,7 +366,8 @@ impl Reader {
             next.push(path);
             return;
         }
-        path.note(self.now, square, contents, in_dump);
+        let unheard = self.heard == Heard::At(self.now);
+        path.note(self.now, square, contents, in_dump, unheard);
         self.forget_touches(&mut path);
         next.push(path.clone());
         self.extend(&path, Bitboard::from(square), 0, next);
@@ -451,6 +486,9 @@ impl Reader {
             has_arrived: false,
         };
         let mut in_dump = false;
+        let mut squares = effects.squares().into_iter();
+        let unheard = squares.any(|square| path.open_at(square).is_some_and(|open| open.unheard));
+        let untold = if unheard { UNHEARD } else { UNTOLD };
         for (square, man) in effects.iter() {
             let shown = self
                 .picture
@@ -490,7 +528,7 @@ impl Reader {
                         evidence.at = evidence.at.max(open.map_or(0, |open| open.at));
                         evidence.owed_weight += WAITS;
                     } else {
-                        evidence.owed_weight += UNTOLD;
+                        evidence.owed_weight += untold;
                     }
                 }
             }

@@ -12,7 +12,7 @@ impl Sensing {
     /// A press that is being judged ends the presser's move, whatever the opponent has in his hand.
     pub(super) fn search(&mut self, now: Millis, pressed: Option<Color>, cx: &Context<'_>) {
         if self.waiting.is_some()
-            || self.frozen_since.is_some()
+            || self.has_changed_frozen()
             || self.sign.is_some()
             || self.settle_promotion(cx)
         {
@@ -262,7 +262,7 @@ impl Sensing {
             }
             return;
         }
-        if self.read_over_dead(now, cx) {
+        if self.read_over_dead(now, cx) || self.is_in_gap() {
             return;
         }
         let view = self.view(cx);
@@ -612,7 +612,13 @@ impl Sensing {
         now: Millis,
         cx: &Context<'_>,
     ) {
-        let found = lines.found;
+        let mut found = lines.found;
+        // Of several that nothing tells apart, lesser men come first, and it is the same whoever plays them.
+        let seen_by_mover = |m: &Move| {
+            let squares = [m.from(), Some(m.to())];
+            (m.role(), squares.map(|square| seen_by(tip.turn(), square)))
+        };
+        found.sort_by_cached_key(|line| line.iter().map(seen_by_mover).collect::<Vec<_>>());
         let told: Vec<&Vec<Move>> = found
             .iter()
             .filter(|line| self.order(tip, line) == Order::Told)
@@ -735,6 +741,14 @@ type Healed = (usize, Position, Lines);
 
 /// The most plies that are read at once.
 pub(super) const MISSED: usize = 4;
+
+/// The square as it lies before this side.
+fn seen_by(side: Color, square: Option<Square>) -> Option<Square> {
+    square.map(|square| match side {
+        Color::White => square,
+        Color::Black => square.flip_vertical(),
+    })
+}
 
 /// A ply that was read, and whether its man may have gone on from there.
 struct Recorded {

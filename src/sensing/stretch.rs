@@ -77,7 +77,7 @@ impl Sensing {
         else {
             return;
         };
-        let read = n - keep;
+        let read = n - reread.keep;
         if !reread.confirms || reread.seen.len() > read + 1 {
             self.tell_reread(reread, cx);
         } else if self.rivals.is_empty() {
@@ -105,12 +105,31 @@ impl Sensing {
         })
     }
 
-    /// What follows these plies, as it reads from all that was seen of it, if that explains the board.
+    /// After which of the plies from `keep` on all is known that was seen, and since when.
+    fn whole_from(&self, keep: usize, view: &View<'_>) -> Option<(usize, Millis)> {
+        let whole = self.film.whole_since();
+        let mut plies = keep..=view.len();
+        // A position that stood when nothing was missing any more stood there since.
+        let (picture, _) = self.film.since(whole, &self.picture);
+        let stood = |keep: &usize| {
+            view.seen_at(*keep) < whole && picture.agrees_with(view.position(*keep).board())
+        };
+        if view.seen_at(keep) < whole
+            && let Some(keep) = plies.clone().rev().find(stood)
+        {
+            return Some((keep, whole));
+        }
+        let keep = plies.find(|keep| view.seen_at(*keep) >= whole)?;
+        Some((keep, view.seen_at(keep)))
+    }
+
+    /// What follows these plies, or later ones where not all of that is known, as it reads from all that was seen of it, if that
+    /// explains the board.
     fn reread(&self, keep: usize, cx: &Context<'_>) -> Option<Reread> {
         let view = self.view(cx);
         let n = view.len();
-        let since = if keep == 0 { 0 } else { view.seen_at(keep) };
-        let (picture, scenes) = self.film.since(since, &self.picture)?;
+        let (keep, since) = self.whole_from(keep, &view)?;
+        let (picture, scenes) = self.film.since(since, &self.picture);
         let from = view.position(keep);
         let readings = reread::readings(from, view.last_of(keep), picture, &scenes, since);
         let read: Vec<Move> = (keep..n).filter_map(|index| view.mv(index)).collect();

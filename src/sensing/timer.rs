@@ -117,7 +117,7 @@ impl Sensing {
                 (tentative.shown).then_some(tentative.since + tentative.hold)
             }
             Timer::Press => Some(self.press_due(self.presses.front()?)),
-            Timer::Lost => Some(self.lost_due(self.lost?)),
+            Timer::Lost => Some(self.lost_due(self.lost.filter(|lost| !lost.rests)?)),
             Timer::Reread => self.check_at,
             Timer::Retraced => self.retraced.then(|| rested(self.timing.takeback)),
             Timer::ReplyLift => {

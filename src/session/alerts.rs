@@ -201,6 +201,7 @@ impl From<FaultKind> for AlertKind {
             FaultKind::Displaced => AlertKind::Displaced,
             FaultKind::CastlingUnfinished => AlertKind::CastlingUnfinished,
             FaultKind::PromotionUnfinished => AlertKind::PromotionUnfinished,
+            FaultKind::Gap => AlertKind::Gap,
         }
     }
 }

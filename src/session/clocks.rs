@@ -36,7 +36,7 @@ impl Table {
                         self.raise(Source::ClockAbsent, notice);
                         // A clock that is absent freezes nothing.
                         let (sensing, cx) = self.sensing();
-                        sensing.handle_clock_running(&cx);
+                        sensing.handle_clock_running(now, &cx);
                         if let Some(game) = &mut self.game {
                             game.clocks.stopped_at = None;
                         }
@@ -85,7 +85,7 @@ impl Table {
         }
         self.tell_game();
         let (sensing, cx) = self.sensing();
-        sensing.handle_clock_running(&cx);
+        sensing.handle_clock_running(now, &cx);
         self.close_alert(Source::ClockStopped, CloseReason::Restored);
     }
 

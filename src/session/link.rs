@@ -104,6 +104,7 @@ impl Table {
         if before != self.link {
             if self.link == Link::Ok {
                 self.names.reconnect();
+                self.sensing.handle_heard(self.now);
             }
             self.tell_link();
         }

@@ -52,6 +52,13 @@ impl Table {
 
     fn tell_fault(&mut self, fault: &Fault) {
         let (audience, severity, state) = match fault.level {
+            _ if fault.kind == FaultKind::Gap => {
+                let severity = match fault.level {
+                    Level::Unsaid | Level::Noted => Severity::Info,
+                    _ => Severity::Warn,
+                };
+                (Audience::Operator, severity, AlertState::Suspected)
+            }
             Level::Unsaid | Level::Noted => {
                 (Audience::Operator, Severity::Info, AlertState::Suspected)
             }
@@ -89,6 +96,10 @@ impl Table {
                     ended_by(fault)
                 )
             }
+            FaultKind::Gap => format!(
+                "moves were not seen; {} squares differ. Enter them, or accept the position.",
+                fault.squares.count()
+            ),
             FaultKind::Displaced => {
                 format!("these squares differ from the game: {squares}. Look at the board.")
             }
@@ -103,12 +114,18 @@ impl Table {
             FaultKind::IllegalMove | FaultKind::OutOfTurn | FaultKind::PromotionUnfinished => {
                 fault.reason
             }
+            FaultKind::Gap => None,
         };
+        // Nobody goes back to before what was not seen.
+        let has_way_back = fault.kind != FaultKind::Gap;
         let detail = AlertDetail {
             uci: fault.uci.clone(),
             reason,
-            way_back: way_back(picture, board),
-            restore: Some(board.board_fen().to_string()),
+            way_back: match has_way_back {
+                true => way_back(picture, board),
+                false => Vec::new(),
+            },
+            restore: has_way_back.then(|| board.board_fen().to_string()),
             ..AlertDetail::default()
         };
         let mut notice = Notice {

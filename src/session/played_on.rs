@@ -125,7 +125,7 @@ impl Table {
         let now = self.now;
         let on = self.played_on.as_mut();
         if on.is_some_and(|on| on.game.handle_clock_started(now, side)) {
-            self.sense_after_the_end(|sensing, cx| sensing.handle_clock_running(cx));
+            self.sense_after_the_end(|sensing, cx| sensing.handle_clock_running(now, cx));
         }
     }
 
