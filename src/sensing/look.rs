@@ -40,6 +40,9 @@ impl Sensing {
         if self.observations.is_empty() && self.is_lost(cx) {
             let lost = lost.map(|lost| lost.goes_on(now));
             self.lost = lost.or(Some(fast::Lost::new(now)));
+        } else if lost.is_some_and(|lost| lost.asked) {
+            // What could not be followed may have led back to where it began.
+            self.check_after_fast_men(now);
         }
         self.close_restored(cx);
         self.tell_sync();

@@ -311,7 +311,7 @@ pub enum Level {
 }
 
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
-const CLEARED: usize = 20;
+pub(crate) const CLEARED: usize = 20;
 /// So many differ after an accident. After more plies than can be inferred more do.
 const ACCIDENT: usize = 6;
 
@@ -673,8 +673,8 @@ impl Sensing {
         if !cx.following || self.waiting.is_some() {
             return;
         }
-        if self.check_at.take().is_some() && self.frozen_since.is_none() {
-            self.check_stretch(cx);
+        if self.check_at.take().is_some() && !self.has_changed_frozen() {
+            self.check_stretch(now, cx);
         }
         if !self.is_poor() || !self.observations.is_empty() {
             return;

@@ -24,7 +24,17 @@ impl Sensing {
         let view = self.view(cx);
         let tip = view.tip();
         let differing = self.unexplained(&view);
-        if differing.is_empty() || explain::only_hands(tip, &self.picture, differing) {
+        // Who has pressed has no man in his hand that he was moving.
+        let has_gone_on = view.last().is_some_and(|last| {
+            pressed == Some(!tip.turn()) && !view.moves.is_empty() && differing.contains(last.to())
+        });
+        if differing.is_empty() {
+            return;
+        }
+        if explain::only_hands(tip, &self.picture, differing) {
+            if has_gone_on && !self.is_poor() {
+                self.read_several(2, now, cx);
+            }
             return;
         }
         if self.is_castling_in_hand(cx) {
