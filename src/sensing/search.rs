@@ -100,7 +100,13 @@ impl Sensing {
             return;
         }
         let view = self.view(cx);
-        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
+        let beside = self.beside_hands(&view, 1, pressed, now);
+        // Nobody moves one man with another in his hand if that one may have captured, and was answered.
+        let holds_another = self.is_poor() && self.holds_another(&view, beside.as_deref());
+        if holds_another && deepest >= EXCHANGED && self.read_several(EXCHANGED, now, cx) {
+            return;
+        }
+        if let Some(moves) = beside {
             self.arrived_by(moves, now, cx);
             return;
         }
@@ -120,6 +126,16 @@ impl Sensing {
             return;
         }
         self.search_answered(now, cx);
+    }
+
+    /// Whether the side that makes the first of these moves has another man in the air besides.
+    fn holds_another(&self, view: &View<'_>, moves: Option<&[Seen]>) -> bool {
+        let Some(first) = moves.and_then(<[Seen]>::first) else {
+            return false;
+        };
+        let after = first.after.board();
+        let own = after.by_color(view.tip().turn()) & self.picture.vacant();
+        (own & self.picture.differing(after) & !self.mask(view)).any()
     }
 
     /// Several plies at once that explain the board, from where the game stands or with its last ply read otherwise.
@@ -193,10 +209,13 @@ impl Sensing {
         let mut position = from.clone();
         let mut reached = Bitboard::EMPTY;
         line.iter().all(|m| {
-            // A man that arrived and was taken again stood on a square that changed once.
+            // A man that arrived and was taken again stood on a square that changed once. Where men are not known, it did not need
+            // to where he had taken one himself.
             let taken_again = line.len() > 2 && m.is_capture() && reached.contains(m.to());
-            reached.add(m.to());
-            let passed = position.effects(*m).squares() & !differing;
+            let is_unseen = self.is_poor() && m.is_capture() && !m.is_en_passant();
+            reached.set(m.to(), !is_unseen);
+            let mut passed = position.effects(*m).squares() & !differing;
+            passed.set(m.to(), passed.contains(m.to()) && !is_unseen);
             position = position.play(*m);
             !taken_again
                 && passed
@@ -748,6 +767,9 @@ impl Sensing {
 
 /// How many plies stand, and the lines of several plies from there that lead to what the board shows.
 type Healed = (usize, Position, Lines);
+
+/// A capture, the capture that answers it, and a move: so many plies leave one man put down.
+const EXCHANGED: usize = 3;
 
 /// The most plies that are read at once.
 pub(super) const MISSED: usize = 4;
