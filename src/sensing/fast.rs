@@ -183,6 +183,11 @@ impl Sensing {
             .all(|side| self.film.has_pressed_since(side, since))
     }
 
+    /// Whether so many men were put down of late that this is fast play, whatever can be read of it.
+    pub(super) fn are_men_put_down_fast(&self, now: Millis) -> bool {
+        self.film.put_down_since(now.saturating_sub(FAST_FOR_MS)) >= FAST_MEN
+    }
+
     /// When it is looked into.
     pub(super) fn lost_due(&self, lost: Lost) -> Millis {
         let doubled = lost.tries.saturating_sub(PROMPT_TRIES).min(MOST_DOUBLED);
@@ -202,11 +207,11 @@ impl Sensing {
         let open = self.picture.differing(view.tip().board()) & !self.gone(&view);
         let moves_on = explain::is_in_progress(view.tip(), &self.picture, open);
         // Whoever takes his time comes to rest, and is read then.
-        let is_fast = lost.since <= view.seen_at(view.len()) + FAST_MS
-            || self.film.put_down_since(now.saturating_sub(FAST_FOR_MS)) >= FAST_MEN;
+        let is_fast =
+            lost.since <= view.seen_at(view.len()) + FAST_MS || self.are_men_put_down_fast(now);
         let may_read = !moves_on && is_fast && (lost.asked || !cx.can_dump);
         let goes_back = now < lost.since + GOING_BACK_MS && self.is_going_back(cx);
-        if may_read && !goes_back && self.read_stretch(cx) {
+        if may_read && !goes_back && self.read_stretch(now, cx) {
             return;
         }
         let is_telling = is_fast || !self.is_poor();

@@ -109,9 +109,12 @@ impl Sensing {
     /// Whether all that differs is the man that was captured last, passing over another square on its way off the board, and perhaps
     /// what the opponent has lifted, who has begun to answer: a man of his own, or first the one that he takes.
     pub(super) fn is_victim_about(&self, view: &View<'_>) -> bool {
-        let Some(last) = view.last().filter(|m| m.is_capture()) else {
-            return false;
-        };
+        self.victim_about(view).is_some()
+    }
+
+    /// The square that he passes over; none where all is only in the hand.
+    pub(super) fn victim_about(&self, view: &View<'_>) -> Option<Bitboard> {
+        let last = view.last().filter(|m| m.is_capture())?;
         let before = view.position(view.len() - 1);
         let tip = view.tip();
         let mut open = self.picture.differing(before.board());
@@ -134,10 +137,11 @@ impl Sensing {
                 .into_iter()
                 .any(|stray| self.picture.piece(stray) == man)
             {
-                return false;
+                return None;
             }
         }
-        explain::may_pass(before, last, &self.picture, open)
+        let passed = open & !before.effects(last).squares();
+        explain::may_pass(before, last, &self.picture, open).then_some(passed)
     }
 
     /// Things that are never told, however long: men in the hands, a move on its way.
@@ -206,8 +210,14 @@ impl Sensing {
             && (squares & self.gone_until(&view, until, turn)).is_empty()
     }
 
-    /// What stands on the board that nothing explains, as a fault.
-    pub(super) fn new_fault(&self, cx: &Context<'_>) -> Option<(Option<Seen>, Fault)> {
+    /// What stands on the board that nothing explains, as a fault; these squares are left out. Where it was `pressed` over, nothing is
+    /// on its way off the board any more.
+    pub(super) fn new_fault(
+        &self,
+        aside: Bitboard,
+        pressed: bool,
+        cx: &Context<'_>,
+    ) -> Option<(Option<Seen>, Fault)> {
         if self.waiting.is_some()
             || self.has_changed_frozen()
             || self.sign.is_some()
@@ -221,7 +231,7 @@ impl Sensing {
         if self.picture.agrees_with(tip.board()) {
             return None;
         }
-        let forgotten = self.forgotten(&view);
+        let forgotten = self.forgotten(&view) & !aside;
         if forgotten.any() && forgotten.count() <= CLEARED {
             return Some((None, self.classify(tip, forgotten)));
         }
@@ -235,13 +245,23 @@ impl Sensing {
         if !self.is_unexplained(cx) {
             return None;
         }
-        let mask = self.mask(&view);
+        let mask = self.mask(&view) | aside;
         let open = self.picture.differing(tip.board()) & !mask;
-        if open.count() > CLEARED
-            || self.is_patient(&view, open, cx)
-            || (!self.grace_passed && self.is_victim_about(&view))
-        {
+        if open.is_empty() || open.count() > CLEARED {
             return None;
+        }
+        let about = match self.grace_passed {
+            true => None,
+            false => self.victim_about(&view),
+        };
+        let stands = about.filter(|passed| pressed && passed.any());
+        let lifted = open & tip.board().by_color(tip.turn()) & self.picture.vacant();
+        // It might be an answer of which the board shows the end first, as long as nobody presses.
+        if (stands.is_none() || lifted.any()) && self.is_patient(&view, open, cx) {
+            return None;
+        }
+        if about.is_some() {
+            return stands.map(|passed| (None, self.classify(tip, passed)));
         }
         if self.unheard
             && let Some(gap) = self.missed(open, self.last_change)
@@ -376,12 +396,13 @@ impl Sensing {
         fault
     }
 
-    /// At a press a man of the presser's that is nowhere is no longer in his hand.
+    /// At a press a man of the presser's that is nowhere is no longer in his hand. What was done `after` it is none of its business.
     pub(super) fn note_fault_at_press(
         &mut self,
         level: Level,
         side: Color,
         his_turn: bool,
+        after: Bitboard,
         cx: &Context<'_>,
     ) {
         if self.is_in_gap() {
@@ -390,7 +411,7 @@ impl Sensing {
         let told = self.faults.len();
         // A move that is found beside what is wrong is completed by this press.
         self.unspent = his_turn.then_some(side);
-        self.note_fault_by(level, Some(side), cx);
+        self.note_fault_by(level, Some(side), after, cx);
         if self
             .faults
             .last()
@@ -398,7 +419,7 @@ impl Sensing {
         {
             self.unspent = None;
         }
-        let missing = self.own_men_missing(side, his_turn, cx);
+        let missing = self.own_men_missing(side, his_turn, after, cx);
         if self.faults.len() == told && missing.any() {
             let view = self.view(cx);
             let mut fault = self.classify(view.tip(), missing);
@@ -430,11 +451,12 @@ impl Sensing {
         &self,
         side: Color,
         his_turn: bool,
+        after: Bitboard,
         cx: &Context<'_>,
     ) -> Bitboard {
         let view = self.view(cx);
         let tip = view.tip();
-        let open = self.picture.differing(tip.board()) & !self.faulty();
+        let open = self.picture.differing(tip.board()) & !self.faulty() & !after;
         if !explain::is_only_missing(tip, &self.picture, open) {
             return Bitboard::EMPTY;
         }
@@ -475,6 +497,13 @@ impl Sensing {
 
     /// Notes what is not explained: what is noted is set aside, and the rest looked at again.
     pub(super) fn note_all_faults(&mut self, cx: &Context<'_>) {
+        for fault in &mut self.faults {
+            if fault.level == Level::Unsaid {
+                fault.level = Level::Noted;
+                self.observations
+                    .push_back(Observation::Fault(fault.clone()));
+            }
+        }
         let mut noted = usize::MAX;
         while self.faults.len() != noted
             && self
@@ -483,13 +512,19 @@ impl Sensing {
                 .all(|told| !matches!(told, Observation::Moved(_)))
         {
             noted = self.faults.len();
-            self.note_fault_by(Level::Noted, None, cx);
+            self.note_fault_by(Level::Noted, None, Bitboard::EMPTY, cx);
         }
     }
 
     /// Raises what is not explained, at this level, where this side has pressed; nothing if all is explained.
-    fn note_fault_by(&mut self, level: Level, pressed: Option<Color>, cx: &Context<'_>) {
-        let Some((seen, mut fault)) = self.new_fault(cx) else {
+    fn note_fault_by(
+        &mut self,
+        level: Level,
+        pressed: Option<Color>,
+        aside: Bitboard,
+        cx: &Context<'_>,
+    ) {
+        let Some((seen, mut fault)) = self.new_fault(aside, pressed.is_some(), cx) else {
             return;
         };
         // What the other side has on the board is not finished by this press.
@@ -521,7 +556,56 @@ impl Sensing {
             fault.kind = FaultKind::IllegalMove;
         }
         fault.level = cap(fault.kind, level.max(fault.level));
+        fault.until_press = fault.kind == FaultKind::OutOfTurn && cx.has_clock;
         self.raise(fault);
+    }
+
+    /// The reply that stands before this move was made, out of its turn: nothing tells yet whether it is one.
+    pub(super) fn early_reply(
+        &self,
+        tip: &Position,
+        line: &[Move],
+        pressed: Option<Color>,
+        cx: &Context<'_>,
+    ) -> Option<Fault> {
+        let [first, reply] = line else { return None };
+        let after = tip.play_playable(*first);
+        let fault = self.classify(tip, after.effects(*reply).squares());
+        // After mate nobody need press.
+        let is_last = after.play_playable(*reply).moves().is_empty();
+        let is_open = cx.has_clock && pressed != Some(!tip.turn()) && !is_last;
+        (is_open && fault.kind == FaultKind::OutOfTurn).then_some(Fault {
+            until_press: true,
+            level: Level::Unsaid,
+            ..fault
+        })
+    }
+
+    /// Whether this was told as a deed out of turn that waits for a press.
+    pub(super) fn is_early(&self, m: Move) -> bool {
+        let squares = m.from().map(|from| Bitboard::from(from).with(m.to()));
+        self.faults
+            .iter()
+            .any(|fault| fault.until_press && Some(fault.squares) == squares)
+    }
+
+    /// The deed out of turn of this side, if it is a move by now, and nothing else is wrong.
+    pub(super) fn early_move(&self, side: Color, cx: &Context<'_>) -> Option<Seen> {
+        let view = self.view(cx);
+        let tip = view.tip();
+        if tip.turn() != side || self.waiting.is_some() || self.frozen_since.is_some() {
+            return None;
+        }
+        let differing = self.picture.differing(tip.board());
+        let fault = self.faults.iter().find(|fault| {
+            fault.until_press
+                && fault.level < Level::Told
+                && (fault.squares & differing) == fault.squares
+        })?;
+        let aside = self.mask_of(&view, differing) & !fault.squares;
+        let found = explain::moves_to(tip, &self.picture, differing, aside);
+        let m = *found.iter().find(|m| self.is_early(**m))?;
+        Some(Seen::found(tip, m, self.last_change))
     }
 
     /// A man that stood astray has gone on to another wrong square: the same irregularity, on other squares.
@@ -539,6 +623,7 @@ impl Sensing {
         let known = &mut self.faults[index];
         known.squares |= deed.squares;
         (known.reason, known.uci, known.shadow) = (deed.reason, deed.uci, deed.shadow);
+        known.level = known.level.max(Level::Noted);
         let known = known.clone();
         self.observations.push_back(Observation::Fault(known));
         true
@@ -548,13 +633,16 @@ impl Sensing {
         fault.id = self.next_fault;
         self.next_fault += 1;
         self.faults.push(fault.clone());
-        self.observations.push_back(Observation::Fault(fault));
+        if fault.level > Level::Unsaid {
+            self.observations.push_back(Observation::Fault(fault));
+        }
     }
 
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
-    pub(super) fn raise_levels(&mut self, level: Level, side: Color) {
+    pub(super) fn raise_levels(&mut self, level: Level, side: Color, cx: &Context<'_>) {
+        let turn = self.view(cx).tip().turn();
         for fault in &mut self.faults {
-            if !fault.is_made_loud_by(side) {
+            if !fault.is_made_loud_by(side, turn) {
                 continue;
             }
             let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
@@ -631,17 +719,21 @@ impl Sensing {
         self.faults = open;
         self.note_dead(&over, cx);
         for fault in over {
-            self.observations.push_back(Observation::FaultClosed {
-                id: fault.id,
-                why: FaultEnd::Restored,
-            });
+            self.tell_closed(&fault, FaultEnd::Restored);
         }
     }
 
     pub(super) fn close_faults(&mut self, why: FaultEnd) {
-        for fault in self.faults.drain(..) {
+        for fault in std::mem::take(&mut self.faults) {
+            self.tell_closed(&fault, why);
+        }
+    }
+
+    fn tell_closed(&mut self, fault: &Fault, why: FaultEnd) {
+        if fault.level > Level::Unsaid {
+            let id = fault.id;
             self.observations
-                .push_back(Observation::FaultClosed { id: fault.id, why });
+                .push_back(Observation::FaultClosed { id, why });
         }
     }
 
@@ -714,7 +806,7 @@ impl Sensing {
             && quiet_before
             && !self.is_on_the_way_back(&view, open)
             && !is_victim_of(tip, square, open)
-            && self.faults.iter().all(|fault| fault.level == Level::Noted)
+            && self.faults.iter().all(|fault| fault.level < Level::Told)
             && !explain::is_in_progress(tip, &self.picture, open)
         {
             self.lift_over_fault = Some((now, square));
@@ -735,7 +827,7 @@ impl Sensing {
         if let Some(fault) = self
             .faults
             .iter_mut()
-            .find(|fault| fault.side == Some(turn) && fault.level == Level::Noted)
+            .find(|fault| fault.side == Some(turn) && fault.level < Level::Told)
         {
             fault.level = Level::Told;
             let fault = fault.clone();

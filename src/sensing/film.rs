@@ -49,6 +49,17 @@ impl Film {
         late.filter(is_one).count()
     }
 
+    /// Whose press was the last one, and when that was.
+    pub(super) fn last_press(&self) -> Option<(Color, Millis)> {
+        self.scenes
+            .iter()
+            .rev()
+            .find_map(|(at, scene)| match scene {
+                Scene::Press(side) => Some((*side, *at)),
+                _ => None,
+            })
+    }
+
     /// Whether this side has pressed after this time.
     pub(super) fn has_pressed_since(&self, side: Color, since: Millis) -> bool {
         let mut late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);

@@ -4,6 +4,11 @@
 use super::trail::EARLY_MS;
 use super::*;
 
+/// Who leaves again so soon after his move was in the hand all the time.
+pub(super) const LET_GO_MS: Millis = 500;
+/// A press before its move was seen is no older than this.
+const LAG_MS: Millis = 1_000;
+
 impl Sensing {
     /// Looks the placement up; called at every change.
     pub(super) fn look(&mut self, now: Millis, cx: &Context<'_>) {
@@ -35,6 +40,9 @@ impl Sensing {
         if self.observations.is_empty() && self.is_lost(cx) {
             let lost = lost.map(|lost| lost.goes_on(now));
             self.lost = lost.or(Some(fast::Lost::new(now)));
+        } else if lost.is_some_and(|lost| lost.asked) {
+            // What could not be followed may have led back to where it began.
+            self.check_after_fast_men(now);
         }
         self.close_restored(cx);
         self.tell_sync();
@@ -115,7 +123,8 @@ impl Sensing {
                 self.arrived_again(now);
                 return true;
             }
-            let found = explain::moves_to(tip, &self.picture, differing, mask);
+            let mut found = explain::moves_to(tip, &self.picture, differing, mask);
+            found.retain(|m| !self.is_early(*m));
             if let Some(m) = self.arrived(tip, &found, view.last(), view.seen_at(view.len())) {
                 if !self.may_play(tip, m) || self.is_of_another_man(m) {
                     return false;
@@ -167,6 +176,7 @@ impl Sensing {
                     && (m.is_castle() || self.may_move_on(tip))
                     && (mask.is_empty() || goes_on(m))
                     && !self.came_after_all(&view, m, cx)
+                    && !self.is_done(&view, m)
                 {
                     let next = Seen::found(before, m, self.shown_at(before, m, since, now));
                     self.otherwise(n - 1, vec![next], now, cx);
@@ -184,6 +194,58 @@ impl Sensing {
         self.is_poor()
             && self.is_completed(n, cx)
             && self.trail.at(m.to()) > view.seen_at(n) + self.timing.hand
+    }
+
+    /// Whether the last move is over, so that what would make it `m` is something else.
+    pub(super) fn is_done(&self, view: &View<'_>, m: Move) -> bool {
+        self.was_let_go_of(view, m) || self.has_put_victim_down(view)
+    }
+
+    /// Whether the last move is a capture of which a board that knows no men showed all that it can: the victim lifted, and another
+    /// man put down in his place after he had left his own. What came to stand beside it then is the victim, put down.
+    fn has_put_victim_down(&self, view: &View<'_>) -> bool {
+        let Some(last) = view.last().filter(|m| self.is_poor() && m.is_capture()) else {
+            return false;
+        };
+        let keep = view.len() - 1;
+        let (before, since) = (view.position(keep), view.seen_at(keep));
+        let stands_there = !self.picture.is_empty(last.to());
+        let passed = self.victim_about(view).unwrap_or_default();
+        let came_last = |square| self.trail.at(square) > self.trail.at(last.to());
+        stands_there
+            && self.is_put_down(before, last, since)
+            && passed.single_square().is_some_and(came_last)
+    }
+
+    /// Whether the man of the last move had been let go of when it was pressed, and went to where `m` leads after that: this is no part
+    /// of his move any more, but a deed of its own. Who goes back to where he had stopped before is put right.
+    pub(super) fn was_let_go_of(&self, view: &View<'_>, m: Move) -> bool {
+        let n = view.len();
+        let to = m.to();
+        let (Some(from), Some(last)) = (m.from(), view.last()) else {
+            return false;
+        };
+        let left = self.trail.at(last.to());
+        let mover = view.position(n - 1).turn();
+        let is_his = |(side, at): (Color, Millis)| side == mover && at + LAG_MS >= view.seen_at(n);
+        let has_pressed_last = self.film.last_press().is_some_and(is_his);
+        let had_stopped_there = !self.trail.came_since(to, left)
+            || self
+                .picture
+                .at(to)
+                .is_some_and(|man| self.trail.stood(to, man, view.seen_at(n - 1)));
+        last.from() == Some(from)
+            && has_pressed_last
+            && self.trail.at(from) < left
+            && !had_stopped_there
+            && !self.faulty().contains(to)
+            && self.was_pressed_before(view, n - 1, left)
+    }
+
+    /// Whether the ply at this index was pressed, and its man let go of when he left again.
+    pub(super) fn was_pressed_before(&self, view: &View<'_>, index: usize, left: Millis) -> bool {
+        let recorded = view.line.plies.get(index).filter(|_| index < view.keep);
+        recorded.is_some_and(|ply| ply.pressed) && left >= view.seen_at(index + 1) + LET_GO_MS
     }
 
     /// Capture and recapture, or move and reply, in one look at the board. A press says that nothing of them is on its way.

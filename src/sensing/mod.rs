@@ -239,6 +239,8 @@ pub struct Fault {
     pub ply: Option<usize>,
     /// It was answered, where nobody had pressed.
     pub answered: bool,
+    /// It may be the next move of its side, made before its turn: that side's press tells, or the answer.
+    pub until_press: bool,
 }
 
 /// What a fault is; session makes the alert of this name from it.
@@ -281,20 +283,25 @@ impl Fault {
             shadow: Vec::new(),
             ply: None,
             answered: false,
+            until_press: false,
         }
     }
 
-    /// Whether a press of this side shows that play goes on over it: the presser's own deed, or one that nobody's clock would end.
-    /// Who moved out of turn does not press; his opponent does.
-    fn is_made_loud_by(&self, side: Color) -> bool {
-        self.side.is_none_or(|of| of == side)
-            || matches!(self.kind, FaultKind::Displaced | FaultKind::OutOfTurn)
+    /// Whether a press of this side, after which `turn` has the move, shows that play goes on over it: the presser's own deed, or one
+    /// that nobody's clock would end. Who moved out of turn does not press; his opponent does, unless it is a move by now.
+    fn is_made_loud_by(&self, side: Color, turn: Color) -> bool {
+        let is_move_by_now = self.until_press && self.side == Some(turn) && side != turn;
+        let concerns = self.side.is_none_or(|of| of == side)
+            || matches!(self.kind, FaultKind::Displaced | FaultKind::OutOfTurn);
+        concerns && !is_move_by_now
     }
 }
 
 /// How loud a fault is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// Known, and nobody is told yet.
+    Unsaid,
     /// Suspected; the operator may look.
     Noted,
     /// The arbiter should look.
@@ -304,7 +311,7 @@ pub enum Level {
 }
 
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
-const CLEARED: usize = 20;
+pub(crate) const CLEARED: usize = 20;
 /// So many differ after an accident. After more plies than can be inferred more do.
 const ACCIDENT: usize = 6;
 
@@ -667,8 +674,8 @@ impl Sensing {
         if !cx.following || self.waiting.is_some() {
             return;
         }
-        if self.check_at.take().is_some() && self.frozen_since.is_none() {
-            self.check_stretch(cx);
+        if self.check_at.take().is_some() && !self.has_changed_frozen() {
+            self.check_stretch(now, cx);
         }
         if !self.is_poor() || !self.observations.is_empty() {
             return;

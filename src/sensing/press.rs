@@ -1,10 +1,13 @@
 //! Judges presses: each belongs to the move of its side that lacks one, and makes loud what else is wrong.
 
 use super::faults::unfinished_fault;
+use super::look::LET_GO_MS;
 use super::*;
 
 /// What a clock tells comes at most so long after it happened.
 const CLOCK_LAG_MS: Millis = 1_000;
+/// And mostly within this time. What was done so shortly before it was told may have been done after it.
+const USUAL_LAG_MS: Millis = 800;
 
 impl Sensing {
     pub(super) fn press_due(&self, press: &Press) -> Millis {
@@ -126,6 +129,13 @@ impl Sensing {
     /// record as it then is.
     pub(super) fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
         if self.waiting.is_some() {
+            return;
+        }
+        if let Some(early) = self.early_move(press.side, cx) {
+            self.arrived_by(vec![early], now, cx);
+            self.presses.push_front(press);
+            self.flush(cx);
+            self.look_due = true;
             return;
         }
         let told = self.observations.len();
@@ -320,26 +330,62 @@ impl Sensing {
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
         let his_turn = !press.spent && !completed && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {
+            // What is on its way off the board has left it by then.
+            let passes = self.victim_about(&self.view(cx)).is_some();
+            if passes && now < press.at + self.timing.dump {
+                self.wait_for_hand(press);
+                return;
+            }
             if !self.has_second_look(now, press, cx) {
                 return;
             }
+            let after = match press.spent || completed {
+                true => self.begun_after(press, &self.view(cx)),
+                false => Bitboard::EMPTY,
+            };
             let level = if press.dump_seen || !cx.can_dump {
                 Level::Confirmed
             } else {
                 Level::Told
             };
-            self.raise_levels(level, side);
-            self.note_fault_at_press(level, side, his_turn, cx);
+            self.raise_levels(level, side, cx);
+            self.note_fault_at_press(level, side, his_turn, after, cx);
         }
     }
 
+    /// Squares of what may have been done after this press, which completed a move: it says nothing of them. The clock may have been
+    /// struck long before it told. Who came from off the board was in a hand then.
+    fn begun_after(&self, press: Press, view: &View<'_>) -> Bitboard {
+        let board = view.tip().board();
+        let since = press.at.saturating_sub(USUAL_LAG_MS);
+        let moved = view.seen_at(view.len());
+        let last = view.last().map(Move::to);
+        let is_late = |square: &Square| {
+            // Who has just moved may not have been let go of.
+            let held = if last == Some(*square) { LET_GO_MS } else { 0 };
+            self.trail.at(*square) > since.max(moved + held)
+        };
+        let differing = self.picture.differing(board);
+        let late: Bitboard = differing.into_iter().filter(is_late).collect();
+        let left = late & board.occupied();
+        let came_from_there = |square: &Square| {
+            let shown = self.picture.at(*square);
+            left.into_iter()
+                .any(|from| shown.is_none_or(|shown| shown.agrees(board.piece_at(from))))
+        };
+        let came = (late & !left).into_iter().filter(came_from_there);
+        left | came.collect::<Bitboard>()
+    }
+
     /// Whether something stands that this press would make loud.
-    pub(super) fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
+    fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
+        let none = Bitboard::EMPTY;
+        let turn = self.view(cx).tip().turn();
         self.faults
             .iter()
-            .any(|fault| fault.level < Level::Told && fault.is_made_loud_by(side))
-            || self.new_fault(cx).is_some()
-            || self.own_men_missing(side, his_turn, cx).any()
+            .any(|fault| fault.level < Level::Told && fault.is_made_loud_by(side, turn))
+            || self.new_fault(none, true, cx).is_some()
+            || self.own_men_missing(side, his_turn, none, cx).any()
             || (his_turn && self.is_unexplained(cx))
     }
 

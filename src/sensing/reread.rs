@@ -39,10 +39,15 @@ const UNEXPLAINED_YET: Weight = 8;
 const YET_MS: Millis = 500;
 /// A second man of one side in the hand.
 const SECOND_HAND: Weight = 25;
+/// A man that has been in the hand for so long when the stretch is read: who plays fast holds none.
+const HELD: Weight = 15;
+const HELD_MS: Millis = 1_000;
 /// A ply while another man of its side is in the hand.
 const LEFT_IN_HAND: Weight = 20;
 /// Pressed before any move was seen.
 const PRESSED_EARLY: Weight = 12;
+/// Pressed while the man that was moved last is in the hand.
+const PRESSED_HOLDING: Weight = 25;
 /// A side moves again and has not pressed between.
 const NOT_PRESSED: Weight = 5;
 /// A man goes on in his direction from where he has just stopped, as another ply.
@@ -86,6 +91,7 @@ pub(super) fn readings(
     picture: Picture,
     scenes: &[(Millis, Scene)],
     since: Millis,
+    until: Millis,
 ) -> Vec<Reading> {
     let open = picture.differing(from.board());
     let first = Path {
@@ -128,6 +134,7 @@ pub(super) fn readings(
         nodes: Vec::new(),
         paths: vec![first],
         now: since,
+        until,
         heard: Heard::Always,
         limit: KEPT,
     };
@@ -150,6 +157,8 @@ struct Reader {
     nodes: Vec<Node>,
     paths: Vec<Path>,
     now: Millis,
+    /// When it is read; nothing more has happened by then.
+    until: Millis,
     heard: Heard,
     /// What is less likely than this is no reading.
     limit: Weight,
@@ -384,6 +393,11 @@ impl Reader {
                 }
             }
             path.weight += PRESSED_EARLY;
+        } else if let Some((last, _)) = *path.moved.get(side)
+            && path.open_at(last.to()).is_some()
+            && self.picture.is_empty(last.to())
+        {
+            path.weight += PRESSED_HOLDING;
         }
         *path.pressed.get_mut(side) = true;
         next.push(path);
@@ -536,8 +550,12 @@ impl Reader {
         if evidence.owed.len() > 1 {
             return None;
         }
+        let left = m.from().and_then(|from| path.open_at(from));
+        if in_dump && let Some(left) = left.filter(|left| !left.in_dump) {
+            // When he arrived only a dump tells, and that was at any time since he left.
+            evidence.at = evidence.at.min(left.at);
+        }
         if !evidence.has_arrived {
-            let left = m.from().and_then(|from| path.open_at(from));
             evidence.at = left.map_or(self.now, |open| open.at);
             in_dump |= left.is_some_and(|open| open.in_dump);
         }
@@ -664,6 +682,8 @@ impl Reader {
                     let hand = &mut hands[man.color.fold_wb(0, 1)];
                     *hand += 1;
                     weight += if *hand > 1 { SECOND_HAND } else { 0 };
+                    let is_held = is_end && open.at + HELD_MS < self.until;
+                    weight += if is_held { HELD } else { 0 };
                 }
                 (None, false) if self.is_victim_passing(path, open) => weight += STILL_PASSING,
                 _ if is_end => {
@@ -805,7 +825,7 @@ mod tests {
             };
             scenes.push((at, scene));
         }
-        let lines = readings(&from, None, start, &scenes, 0);
+        let lines = readings(&from, None, start, &scenes, 0, at + 2_000);
         lines
             .iter()
             .map(|reading| {
@@ -846,6 +866,20 @@ mod tests {
                 Sense::Piece,
                 "e2- e7- e5p g1- f3N e4PD",
                 "e2e4 e7e5 g1f3",
+            ),
+            (
+                "an arrival that a dump tells after the answer",
+                "6k1/5p1p/1q4B1/8/5B2/7Q/8/7K b - - 0 1",
+                Sense::Piece,
+                "h7- h3- d3Q g6pD b6- b4q f4- d2B",
+                "h7g6 h3d3 b6b4 f4d2",
+            ),
+            (
+                "a capture that is pressed, retaken, and never shown",
+                "4k2r/8/8/8/8/8/8/K2R3R b - - 0 1",
+                Sense::Piece,
+                "h8- h7r h7- b d1- h1R w e8- e7k",
+                "h8h1 d1h1 e8e7",
             ),
             (
                 "a man that is never seen to leave",
@@ -917,7 +951,7 @@ mod tests {
                     (step * 90, scene)
                 })
                 .collect();
-            for reading in readings(&from, None, start, &scenes, 0) {
+            for reading in readings(&from, None, start, &scenes, 0, 0) {
                 let mut position = from.clone();
                 for (m, _) in reading.plies {
                     assert!(position.is_playable(m));

@@ -24,7 +24,17 @@ impl Sensing {
         let view = self.view(cx);
         let tip = view.tip();
         let differing = self.unexplained(&view);
-        if differing.is_empty() || explain::only_hands(tip, &self.picture, differing) {
+        // Who has pressed has no man in his hand that he was moving.
+        let has_gone_on = view.last().is_some_and(|last| {
+            pressed == Some(!tip.turn()) && !view.moves.is_empty() && differing.contains(last.to())
+        });
+        if differing.is_empty() {
+            return;
+        }
+        if explain::only_hands(tip, &self.picture, differing) {
+            if has_gone_on && !self.is_poor() {
+                self.read_several(2, now, cx);
+            }
             return;
         }
         if self.is_castling_in_hand(cx) {
@@ -90,7 +100,13 @@ impl Sensing {
             return;
         }
         let view = self.view(cx);
-        if let Some(moves) = self.beside_hands(&view, 1, pressed, now) {
+        let beside = self.beside_hands(&view, 1, pressed, now);
+        // Nobody moves one man with another in his hand if that one may have captured, and was answered.
+        let holds_another = self.is_poor() && self.holds_another(&view, beside.as_deref());
+        if holds_another && deepest >= EXCHANGED && self.read_several(EXCHANGED, now, cx) {
+            return;
+        }
+        if let Some(moves) = beside {
             self.arrived_by(moves, now, cx);
             return;
         }
@@ -104,12 +120,22 @@ impl Sensing {
                     self.arrived_by(moves, now, cx);
                     return;
                 }
-                if self.read_in_any_order(now, cx) {
+                if self.read_in_any_order(now, pressed, cx) {
                     return;
                 }
             }
         }
         self.search_answered(now, cx);
+    }
+
+    /// Whether the side that makes the first of these moves has another man in the air besides.
+    fn holds_another(&self, view: &View<'_>, moves: Option<&[Seen]>) -> bool {
+        let Some(first) = moves.and_then(<[Seen]>::first) else {
+            return false;
+        };
+        let after = first.after.board();
+        let own = after.by_color(view.tip().turn()) & self.picture.vacant();
+        (own & self.picture.differing(after) & !self.mask(view)).any()
     }
 
     /// Several plies at once that explain the board, from where the game stands or with its last ply read otherwise.
@@ -128,7 +154,7 @@ impl Sensing {
             let before = view.position(n - 1);
             let since = view.seen_at(n - 1);
             let lines = explain::lines_to(before, &self.picture, mask, depth, |line| {
-                self.fits(before, line, since)
+                !self.is_done(&view, line[0]) && self.fits(before, line, since)
             });
             if let Some(line) = lines.sole() {
                 let moves = self.seen(before, line, now);
@@ -145,7 +171,7 @@ impl Sensing {
     }
 
     /// A move and its reply that was made before it: whatever the hands did on the way, the board shows both.
-    fn read_in_any_order(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+    fn read_in_any_order(&mut self, now: Millis, pressed: Option<Color>, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let (n, tip) = (view.len(), view.tip());
         let since = view.seen_at(n);
@@ -155,8 +181,16 @@ impl Sensing {
         let Some(line) = self.likeliest(tip, &lines, view.last(), since) else {
             return false;
         };
-        let moves = self.seen(tip, &line, now);
-        self.arrived_by(moves, now, cx);
+        let early = self.early_reply(tip, &line, pressed, cx);
+        let mut moves = self.seen(tip, &line, now);
+        if let Some(early) = early {
+            moves.truncate(1);
+            self.arrived_by(moves, now, cx);
+            self.flush(cx);
+            self.raise(early);
+        } else {
+            self.arrived_by(moves, now, cx);
+        }
         true
     }
 
@@ -175,10 +209,13 @@ impl Sensing {
         let mut position = from.clone();
         let mut reached = Bitboard::EMPTY;
         line.iter().all(|m| {
-            // A man that arrived and was taken again stood on a square that changed once.
+            // A man that arrived and was taken again stood on a square that changed once. Where men are not known, it did not need
+            // to where he had taken one himself.
             let taken_again = line.len() > 2 && m.is_capture() && reached.contains(m.to());
-            reached.add(m.to());
-            let passed = position.effects(*m).squares() & !differing;
+            let is_unseen = self.is_poor() && m.is_capture() && !m.is_en_passant();
+            reached.set(m.to(), !is_unseen);
+            let mut passed = position.effects(*m).squares() & !differing;
+            passed.set(m.to(), passed.contains(m.to()) && !is_unseen);
             position = position.play(*m);
             !taken_again
                 && passed
@@ -379,10 +416,12 @@ impl Sensing {
                 let recorded: Vec<Recorded> = (keep..n)
                     .filter_map(|index| {
                         let mv = view.mv(index)?;
-                        // He may have gone on if he had left where he stopped before the answer came.
+                        // He may have gone on if he had left where he stopped before the answer came, and had not been let go of.
                         let answered = (index + 1 < n).then(|| view.seen_at(index + 2));
+                        let left = self.trail.at(mv.to());
                         let may_go_on = self.picture.is_empty(mv.to())
-                            && answered.is_none_or(|at| self.trail.at(mv.to()) <= at);
+                            && answered.is_none_or(|at| left <= at)
+                            && !self.was_pressed_before(view, index, left);
                         Some(Recorded { mv, may_go_on })
                     })
                     .collect();
@@ -440,9 +479,10 @@ impl Sensing {
                     let from = line.first().and_then(|m| m.from());
                     from.is_none_or(is_late) || !own.into_iter().any(is_late)
                 };
-                let lines = explain::lines_to(tip, &self.picture, mask | hands, depth, |line| {
-                    moved(line) && self.ends_put_down(tip, line, since)
-                });
+                let mut lines =
+                    explain::lines_to(tip, &self.picture, mask | hands, depth, |line| {
+                        moved(line) && self.ends_put_down(tip, line, since)
+                    });
                 if !lines.complete {
                     return None;
                 }
@@ -466,7 +506,6 @@ impl Sensing {
                         castles || (may_still_take && tip.moves().iter().any(takes))
                     })
                 };
-                let mut lines = lines;
                 lines.found.retain(|line| !is_on_its_way(line));
                 let Some(line) = self.likeliest(tip, &lines, view.last(), since) else {
                     if lines.found.is_empty() {
@@ -578,7 +617,9 @@ impl Sensing {
                 continue;
             }
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
-            if let Some(m) = sole(&found) {
+            if let Some(m) = sole(&found)
+                && !(keep + 1 == n && self.is_done(view, m))
+            {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
         }
@@ -647,13 +688,20 @@ impl Sensing {
 
     /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
+        let is_early = line.last().is_some_and(|m| self.is_early(*m));
+        if is_early || (self.is_poor() && is_castling_apart(from, line)) {
+            return Order::Against;
+        }
         trail::order(&self.journeys(from, line), trail::SCAN_MS)
     }
 
     /// Whether the squares allow this order, be they told so much out of it: each man was put down after the one before.
     pub(super) fn is_in_turn(&self, from: &Position, line: &[Move], slack: Millis) -> bool {
         let journeys = self.journeys(from, line);
-        trail::order(&journeys, slack) != Order::Against && trail::is_in_turn(&journeys, slack)
+        let is_early = line.last().is_some_and(|m| self.is_early(*m));
+        !is_early
+            && trail::order(&journeys, slack) != Order::Against
+            && trail::is_in_turn(&journeys, slack)
     }
 
     /// When the men of this line were on their way.
@@ -726,8 +774,41 @@ impl Sensing {
     }
 }
 
+/// Whether two plies of this line together leave the same squares and fill the same ones as castling does: where men are not known that
+/// was one ply.
+fn is_castling_apart(from: &Position, line: &[Move]) -> bool {
+    let mut position = from.clone();
+    line.windows(3).any(|plies| {
+        let is_apart = are_castling(&position, plies[0], plies[2]);
+        position = position.play(plies[0]);
+        is_apart
+    })
+}
+
+fn are_castling(position: &Position, one: Move, other: Move) -> bool {
+    let (Some(first), Some(second)) = (one.from(), other.from()) else {
+        return false;
+    };
+    let left = Bitboard::from(first).with(second);
+    let may_castle = position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
+    may_castle
+        && position.castling_moves().into_iter().any(|m| {
+            let Move::Castle { king, rook } = m else {
+                return false;
+            };
+            let to = CastlingSide::from_king_side(king < rook);
+            let side = position.turn();
+            let filled = Bitboard::from(to.king_to(side)).with(to.rook_to(side));
+            left == Bitboard::from(king).with(rook)
+                && filled == Bitboard::from(one.to()).with(other.to())
+        })
+}
+
 /// How many plies stand, and the lines of several plies from there that lead to what the board shows.
 type Healed = (usize, Position, Lines);
+
+/// A capture, the capture that answers it, and a move: so many plies leave one man put down.
+const EXCHANGED: usize = 3;
 
 /// The most plies that are read at once.
 pub(super) const MISSED: usize = 4;

@@ -33,18 +33,18 @@ struct Reread {
 
 impl Sensing {
     /// Reads the last plies anew where the record does not explain the board.
-    pub(super) fn read_stretch(&mut self, cx: &Context<'_>) -> bool {
+    pub(super) fn read_stretch(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let n = self.view(cx).len();
         // The whole of a short game is asked once.
         let mut keeps = STRETCHES.map(|back| n.saturating_sub(back)).to_vec();
         keeps.dedup();
         let reread = keeps
             .into_iter()
-            .find_map(|keep| self.reread(keep, cx).filter(|reread| reread.is_news))
+            .find_map(|keep| self.reread(keep, now, cx).filter(|reread| reread.is_news))
             .filter(|reread| self.leaves_what_was_thought_over(reread, cx));
         match reread {
             Some(reread) => {
-                self.tell_reread(reread, cx);
+                self.tell_reread(reread, now, cx);
                 true
             }
             None => false,
@@ -67,19 +67,26 @@ impl Sensing {
         }
     }
 
+    /// The same where men were put down fast that no ply has explained yet.
+    pub(super) fn check_after_fast_men(&mut self, now: Millis) {
+        if self.are_men_put_down_fast(now) {
+            self.check_at.get_or_insert(now + CHECK_MS);
+        }
+    }
+
     /// Hands were fast of late: whether the record is what was played is asked once more, now that what followed is known.
-    pub(super) fn check_stretch(&mut self, cx: &Context<'_>) {
+    pub(super) fn check_stretch(&mut self, now: Millis, cx: &Context<'_>) {
         let n = self.view(cx).len();
         let keep = n.saturating_sub(STRETCHES[0]);
         let Some(reread) = self
-            .reread(keep, cx)
+            .reread(keep, now, cx)
             .filter(|reread| self.leaves_what_was_thought_over(reread, cx))
         else {
             return;
         };
         let read = n - reread.keep;
         if !reread.confirms || reread.seen.len() > read + 1 {
-            self.tell_reread(reread, cx);
+            self.tell_reread(reread, now, cx);
         } else if self.rivals.is_empty() {
             let told = cx.line.len().saturating_sub(reread.keep);
             self.tell_doubt(reread.keep, told, reread.lines, cx);
@@ -125,15 +132,21 @@ impl Sensing {
 
     /// What follows these plies, or later ones where not all of that is known, as it reads from all that was seen of it, if that
     /// explains the board.
-    fn reread(&self, keep: usize, cx: &Context<'_>) -> Option<Reread> {
+    fn reread(&self, keep: usize, now: Millis, cx: &Context<'_>) -> Option<Reread> {
         let view = self.view(cx);
         let n = view.len();
         let (keep, since) = self.whole_from(keep, &view)?;
         let (picture, scenes) = self.film.since(since, &self.picture);
         let from = view.position(keep);
-        let readings = reread::readings(from, view.last_of(keep), picture, &scenes, since);
+        let readings = reread::readings(from, view.last_of(keep), picture, &scenes, since, now);
         let read: Vec<Move> = (keep..n).filter_map(|index| view.mv(index)).collect();
-        let best = readings.first()?;
+        let likeliest = readings.first()?;
+        // One that leaves men unexplained is none where another is about as likely.
+        let best = readings
+            .iter()
+            .take_while(|reading| reading.weight <= likeliest.weight + SURE)
+            .find(|reading| !reading.is_unexplained)
+            .unwrap_or(likeliest);
         // What was read last may not be finished.
         let settled = &read[..read.len().saturating_sub(1)];
         let own = readings
@@ -181,7 +194,7 @@ impl Sensing {
         })
     }
 
-    fn tell_reread(&mut self, reread: Reread, cx: &Context<'_>) {
+    fn tell_reread(&mut self, reread: Reread, now: Millis, cx: &Context<'_>) {
         let Reread {
             keep, seen, lines, ..
         } = reread;
@@ -203,6 +216,10 @@ impl Sensing {
             .collect();
         self.tentative = None;
         self.tell_change(base, moves, base, CorrectionReason::Reread, lines, cx);
+        // What follows may know better.
+        if self.last_change + CHECK_MS > now {
+            self.check_at.get_or_insert(self.last_change + CHECK_MS);
+        }
         // The record has to be brought up to date before it can be seen that nothing is wrong any more.
         self.look_due = true;
     }

@@ -166,8 +166,8 @@ impl Sensing {
             Timer::Lost => self.look_for_missed(now, cx),
             Timer::Reread => {
                 self.check_at = None;
-                if self.frozen_since.is_none() && self.waiting.is_none() {
-                    self.check_stretch(cx);
+                if !self.has_changed_frozen() && self.waiting.is_none() {
+                    self.check_stretch(now, cx);
                 }
             }
             Timer::Retraced => {

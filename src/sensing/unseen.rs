@@ -293,7 +293,8 @@ impl Sensing {
         let mask = self.mask(&view);
         let refilled = self.refilled(before, since) & !mask;
         let lines = explain::lines_over(before, &self.picture, mask, refilled, 2, |line| {
-            pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since)
+            !self.is_done(&view, line[0])
+                && (pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since))
         });
         let line = self.likeliest(before, &lines, view.last_of(keep), since)?;
         Some((keep, self.seen(before, &line, now)))

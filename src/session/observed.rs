@@ -54,12 +54,14 @@ impl Table {
         let (audience, severity, state) = match fault.level {
             _ if fault.kind == FaultKind::Gap => {
                 let severity = match fault.level {
-                    Level::Noted => Severity::Info,
+                    Level::Unsaid | Level::Noted => Severity::Info,
                     _ => Severity::Warn,
                 };
                 (Audience::Operator, severity, AlertState::Suspected)
             }
-            Level::Noted => (Audience::Operator, Severity::Info, AlertState::Suspected),
+            Level::Unsaid | Level::Noted => {
+                (Audience::Operator, Severity::Info, AlertState::Suspected)
+            }
             Level::Told if matches!(fault.kind, FaultKind::IllegalMove | FaultKind::OutOfTurn) => {
                 (Audience::Arbiter, Severity::Warn, AlertState::Suspected)
             }

@@ -9,7 +9,7 @@ use crate::Millis;
 use crate::board::Contents;
 use crate::game::{Change, Game, Ply};
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
-use crate::sensing::{Context, Look, Observation, Sensing};
+use crate::sensing::{CLEARED, Context, Look, Observation, Sensing};
 use shakmaty::{Color, Move, Square};
 
 /// The game as if it had not been ended.
@@ -34,9 +34,6 @@ enum Told {
     /// Nobody presses a clock for that.
     Arbiter,
 }
-
-/// A board that differs on more squares is being cleared.
-const CLEARED: usize = 20;
 
 /// A man who mates and goes on so soon was only passing: nobody has let go of him.
 const PASSING_MS: Millis = 1_000;
