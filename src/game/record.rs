@@ -316,10 +316,22 @@ impl Game {
         let Some((own, others)) = readings.lines.split_first() else {
             return;
         };
+        // They may begin alike; what they are from the first ply on that differs is told there.
+        let alike = (0..own.len())
+            .take_while(|index| {
+                others
+                    .iter()
+                    .all(|line| line.get(*index) == own.get(*index))
+            })
+            .count();
+        let keep = readings.keep + alike;
         let told: Vec<String> = readings
             .lines
             .iter()
-            .map(|line| self.line.uci_of(readings.keep, line))
+            .map(|line| {
+                self.line
+                    .uci_of(keep, line.get(alike..).unwrap_or_default())
+            })
             .collect();
         let mut told = Some(told);
         for (index, m) in own.iter().enumerate() {
@@ -661,5 +673,27 @@ mod tests {
         seen.doubt = None;
         game.take(2_000, change(2, vec![seen]), false);
         assert_eq!(game.line.len(), 3);
+    }
+
+    #[test]
+    fn lines_are_told_from_the_first_ply_that_differs() {
+        let mut game = game("e2e4 e7e5 g1f3 b8c6");
+        let line = |line: &str| moves(line).into_iter().map(|seen| seen.mv).collect();
+        game.take_readings(&Readings {
+            keep: 0,
+            lines: vec![
+                line("e2e4 e7e5 g1f3 b8c6"),
+                line("e2e4 e7e5 f1c4 b8c6"),
+                line("e2e4 e7e5 g1f3 g8f6"),
+            ],
+        });
+        let told: Vec<(usize, &str)> = game.line.alternatives().collect();
+        assert_eq!(told, [(2, "g1f3 b8c6"), (2, "f1c4 b8c6"), (2, "g1f3 g8f6")]);
+        let doubts: Vec<Option<Doubt>> = game.line.plies.iter().map(|ply| ply.doubt).collect();
+        assert_eq!(doubts[..2], [Some(Doubt::Gap), Some(Doubt::Gap)]);
+        assert_eq!(
+            doubts[2..],
+            [Some(Doubt::Ambiguous), Some(Doubt::Ambiguous)]
+        );
     }
 }
