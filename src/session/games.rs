@@ -110,6 +110,12 @@ impl Table {
     pub(super) fn change_record(&mut self, change: Change) {
         let (now, attached) = (self.now, self.clock.is_attached());
         let Some(game) = &mut self.game else { return };
+        if !game.can_take(&change) {
+            // What the board shows beside the record is told as soon as it is looked at again.
+            tracing::error!(table = %self.settings.table, keep = change.keep, "this cannot follow the record, which stays as it is");
+            self.follow_record(false);
+            return;
+        }
         let plies = game.line.len();
         let orders = game.take(now, change, attached);
         if game.line.len() > plies {
