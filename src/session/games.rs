@@ -62,8 +62,8 @@ impl Table {
         );
         self.keep_board(before.as_deref());
         if let Some(game) = self.game.as_ref().filter(|game| !game.line.is_empty()) {
-            let by_kings = game.is_over() && game.verdict.by == Some(ResultBy::Kings);
-            self.shown_before = by_kings.then(|| (game.id.clone(), game.verdict.result));
+            let ended = game.is_over();
+            self.ended_before = ended.then(|| (game.id.clone(), game.verdict.clone()));
         }
         let (table, stream) = (&self.settings.table, &self.settings.stream);
         self.game = Some(self.openings.open(table, stream));
@@ -300,11 +300,13 @@ impl Table {
         let Some(game) = self.game.as_ref().filter(|game| !game.was_played()) else {
             return;
         };
-        let Some((before, ended)) = &self.shown_before else {
+        let Some((before, ended)) = &self.ended_before else {
             return;
         };
+        let by_kings = ended.by == Some(ResultBy::Kings);
+        let ended = &ended.result;
         let differing = self.sensing.picture().differing(game.line.start.board());
-        if *ended == result || differing.count() > KINGS {
+        if !by_kings || *ended == result || differing.count() > KINGS {
             return;
         }
         let notice = Notice::new(

@@ -14,9 +14,8 @@ use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Pict
 use crate::clock::control::TimeControl;
 use crate::clock::{self, ClockKind, ClockSide, Wing};
 use crate::command::{Command, Reply};
-use crate::game::{Arming, Game, Line, Openings, Pairing, Terms};
+use crate::game::{Arming, Game, Line, Openings, Pairing, Terms, Verdict};
 use crate::laws::position::Position;
-use crate::laws::result::GameResult;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Look, Sensing, Timing};
@@ -172,8 +171,8 @@ struct Table {
     sensing: Sensing,
     clock: clock::Tracker,
     game: Option<Game>,
-    /// The game before, if the kings showed how it ended.
-    shown_before: Option<(String, GameResult)>,
+    /// The game before, and how it ended.
+    ended_before: Option<(String, Verdict)>,
     /// While the result that stands was set by somebody: the game as it would have gone on.
     played_on: Option<Box<played_on::PlayedOn>>,
     openings: Openings,
@@ -496,7 +495,7 @@ impl Table {
             skipped_bytes: 0,
             clock: clock::Tracker::default(),
             game: None,
-            shown_before: None,
+            ended_before: None,
             played_on: None,
             array: array::Array::default(),
             setup_still_since: now,
