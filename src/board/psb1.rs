@@ -92,9 +92,11 @@ impl Dialect for Psb1 {
             }
             Item::Message(Message::Delta { seq, ms, changes }) => {
                 match last.and_then(|last| changed(last, seq, ms, &changes)) {
-                    Some(told) => {
-                        *last = Some(told);
-                        sink(scan(told.squares, true));
+                    Some(steps) => {
+                        for squares in steps {
+                            *last = Some(Told { seq, ms, squares });
+                            sink(scan(squares, true));
+                        }
                     }
                     None => sink(Reading::Missed),
                 }
@@ -130,17 +132,25 @@ impl Dialect for Psb1 {
     }
 }
 
-/// What a board shows by these changes; none where some were lost before them, or where they do not say whose man was put down.
-fn changed(last: Told, seq: u8, ms: u32, changes: &[Change]) -> Option<Told> {
-    let mut squares = last.squares;
-    for change in changes {
-        if change.occupied && squares.white.is_some() {
-            return None;
-        }
-        squares.set_occupied(change.square, change.occupied);
+/// What a board shows after each of these changes, in the order in which it saw them: that a square was empty for a moment tells a
+/// capture. None where some were lost before them, or where they do not say whose man was put down.
+fn changed(last: Told, seq: u8, ms: u32, changes: &[Change]) -> Option<Vec<Squares>> {
+    let puts_down = changes.iter().any(|change| change.occupied);
+    if !last.is_followed_by(seq, ms) || (puts_down && last.squares.white.is_some()) {
+        return None;
     }
-    last.is_followed_by(seq, ms)
-        .then_some(Told { seq, ms, squares })
+    let mut squares = last.squares;
+    let mut steps = vec![squares];
+    for change in changes {
+        squares.set_occupied(change.square, change.occupied);
+        steps.push(squares);
+    }
+    // A step that changes nothing is no look of its own, unless there is no other.
+    steps.dedup();
+    if steps.len() > 1 {
+        steps.remove(0);
+    }
+    Some(steps)
 }
 
 fn scan(squares: Squares, gapless: bool) -> Reading {
@@ -268,6 +278,50 @@ mod tests {
         assert_eq!(heard(&mut dialect, &put), [Reading::Missed]);
         let told = heard(&mut dialect, &board.handle_host(30, b"?\n"));
         assert!(shown(&told).is_some_and(|(_, gapless)| !gapless));
+    }
+
+    /// The square that was empty for a moment tells a capture, though the line ends where it began.
+    #[test]
+    fn changes_of_one_line_are_seen_one_after_the_other() {
+        let mut dialect = Psb1::default();
+        let mut board = array(false, true);
+        heard(&mut dialect, &board.handle_host(10, b"?\n"));
+        let line = |seq, steps: &[(u8, bool)]| {
+            let change = |&(square, occupied)| Change { square, occupied };
+            let changes = steps.iter().map(change).collect();
+            Message::Delta {
+                seq,
+                ms: 20,
+                changes,
+            }
+            .encode()
+        };
+        let placements = |readings: Vec<Reading>| -> Vec<Option<(String, bool)>> {
+            let each = readings.chunks(1);
+            each.map(shown).collect()
+        };
+        let seq = |dialect: &Psb1| dialect.last.map_or(0, |told| told.seq.wrapping_add(1));
+
+        let taken = line(seq(&dialect), &[(52, false), (12, false), (52, true)]);
+        let both = "xxxxxxxx/xxxx1xxx/8/8/8/8/xxxx1xxx/xxxxxxxx";
+        let after = "xxxxxxxx/xxxxxxxx/8/8/8/8/xxxx1xxx/xxxxxxxx";
+        assert_eq!(
+            placements(heard(&mut dialect, &[taken])),
+            [
+                Some(("xxxxxxxx/xxxx1xxx/8/8/8/8/xxxxxxxx/xxxxxxxx".into(), true)),
+                Some((both.into(), true)),
+                Some((after.into(), true)),
+            ]
+        );
+        let back = line(seq(&dialect), &[(52, false), (52, true)]);
+        assert_eq!(
+            placements(heard(&mut dialect, &[back])),
+            [Some((both.into(), true)), Some((after.into(), true))]
+        );
+        // What is told again is one look, which finds all as it was.
+        let again = line(seq(&dialect), &[(12, false), (52, true)]);
+        let again = placements(heard(&mut dialect, &[again]));
+        assert_eq!(again, [Some((after.into(), true))]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct Args {
     /// How many boards play; 3 unless given, and all 8 of the afternoon
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
     pub boards: Option<u16>,
-    /// The make of the boards: dgt or psb1; unless given, both show the built-in games, and dgt those of a file
+    /// The make of the boards: dgt or psb1; unless given, boards of both makes play the built-in games, and dgt boards those of a file
     #[arg(long, value_name = "FAMILY")]
     pub board: Option<Family>,
     /// What is shown: "incidents" beside the moves of the built-in games, or an "afternoon" in a hall: 8 boards, 3 rounds, and all

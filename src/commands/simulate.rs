@@ -29,7 +29,7 @@ use crate::wire::{Family, psb1};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The games to play, one after the other
+    /// The games to play, one after the other; the first begins once somebody reads the board
     #[arg(long, value_name = "FILE", required_unless_present = "scene")]
     pub pgn: Option<PathBuf>,
     /// Instead of a file, what happens at a table in a scene; there is "afternoon", three games with all that comes between them

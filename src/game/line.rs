@@ -187,6 +187,28 @@ impl Line {
         steps
     }
 
+    /// Whether these moves can be played after the first `keep` plies, each by the side that has the move there, and lead where they
+    /// say. An irregular move can where it stands already, or is said to be one.
+    pub fn can_go_on(&self, keep: usize, moves: &[Seen]) -> bool {
+        if keep > self.len() {
+            return false;
+        }
+        let mut before = self.position(keep);
+        moves.iter().enumerate().all(|(index, seen)| {
+            let Seen { mv, after, .. } = seen;
+            let stands = self.plies.get(keep + index).is_some_and(|p| p.mv == *mv);
+            let irregular = stands || seen.doubt == Some(Doubt::IllegalAccepted);
+            let is_his = mv
+                .from()
+                .is_some_and(|from| before.board().color_at(from) == Some(before.turn()));
+            let leads_there =
+                after.turn() == !before.turn() && before.play(*mv).board() == after.board();
+            let can = is_his && leads_there && (irregular || before.is_playable(*mv));
+            before = after;
+            can
+        })
+    }
+
     /// UCI of the ply at this index, counted from 0.
     pub fn uci(&self, index: usize) -> String {
         self.position(index).uci(self.plies[index].mv)

@@ -206,8 +206,17 @@ impl Game {
         }
     }
 
-    /// Takes a change of the record. Where several orders of what was not seen fit, they are told.
+    /// Whether the record can be changed so.
+    pub fn can_take(&self, change: &Change) -> bool {
+        self.line.can_go_on(change.keep, &change.moves)
+    }
+
+    /// Takes a change of the record; one that cannot be played leaves it as it is. Where several orders of what was not seen fit, they
+    /// are told.
     pub fn take(&mut self, now: Millis, change: Change, clock_attached: bool) -> Option<Orders> {
+        if !self.can_take(&change) {
+            return None;
+        }
         let Change {
             keep,
             moves,
@@ -219,7 +228,6 @@ impl Game {
             CorrectionReason::Command => readings.is_some(),
             _ => false,
         };
-        let keep = keep.min(self.line.len());
         self.remember_king_step(keep, &moves);
         let removed = self.line.len() - keep;
         let replaced = self.line.plies.split_off(keep);
@@ -308,10 +316,22 @@ impl Game {
         let Some((own, others)) = readings.lines.split_first() else {
             return;
         };
+        // They may begin alike; what they are from the first ply on that differs is told there.
+        let alike = (0..own.len())
+            .take_while(|index| {
+                others
+                    .iter()
+                    .all(|line| line.get(*index) == own.get(*index))
+            })
+            .count();
+        let keep = readings.keep + alike;
         let told: Vec<String> = readings
             .lines
             .iter()
-            .map(|line| self.line.uci_of(readings.keep, line))
+            .map(|line| {
+                self.line
+                    .uci_of(keep, line.get(alike..).unwrap_or_default())
+            })
             .collect();
         let mut told = Some(told);
         for (index, m) in own.iter().enumerate() {
@@ -565,5 +585,115 @@ impl Game {
 
     pub(super) fn change(&mut self) {
         self.changed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The moves of this line, from the array.
+    fn moves(line: &str) -> Vec<Seen> {
+        let mut position = Position::initial();
+        let seen = |(word, at): (&str, Millis)| {
+            let mv = position.parse_uci(word, false).expect("a legal move");
+            let seen = Seen::new(&position, mv, at);
+            position = seen.after.clone();
+            seen
+        };
+        line.split(' ').zip(1..).map(seen).collect()
+    }
+
+    fn change(keep: usize, moves: Vec<Seen>) -> Change {
+        Change {
+            keep,
+            moves,
+            why: CorrectionReason::Reread,
+            readings: None,
+        }
+    }
+
+    fn game(line: &str) -> Game {
+        let mut game = Game::new("g".into(), true, Terms::default(), Pairing::default());
+        game.ready = true;
+        game.take(1_000, change(0, moves(line)), false);
+        while game.poll_event().is_some() {}
+        game
+    }
+
+    #[test]
+    fn what_cannot_follow_the_record_leaves_it_as_it_is() {
+        let before = game("e2e4 e7e5");
+        let onward = moves("e2e4 e7e5 g1f3 b8c6");
+        let irregular = Position::initial().play(onward[2].mv);
+        for (keep, moves) in [
+            // Further than the record goes.
+            (3, onward[3..].to_vec()),
+            (3, Vec::new()),
+            // By the side that does not have the move.
+            (2, onward[3..].to_vec()),
+            // The second of them by the same side again.
+            (2, vec![onward[2].clone(), onward[2].clone()]),
+            // From somewhere else.
+            (
+                2,
+                vec![Seen {
+                    after: irregular,
+                    ..onward[2].clone()
+                }],
+            ),
+            // No man stands there any more.
+            (2, onward[..1].to_vec()),
+        ] {
+            let mut game = before.clone();
+            assert!(!game.can_take(&change(keep, moves.clone())), "{moves:?}");
+            assert_eq!(game.take(2_000, change(keep, moves), false), None);
+            assert_eq!(game.line, before.line);
+            assert_eq!(game.poll_event(), None);
+        }
+        let mut game = before.clone();
+        game.take(2_000, change(2, onward[2..].to_vec()), false);
+        assert_eq!(game.line.len(), 4);
+    }
+
+    #[test]
+    fn an_irregular_move_is_taken_where_it_is_said_to_be_one() {
+        let mut game = game("e2e4 e7e5");
+        let tip = game.line.tip().clone();
+        let mv = tip
+            .parse_uci("a1a3", true)
+            .expect("a man that can be moved");
+        let mut seen = Seen::new(&tip, mv, 3);
+        game.take(2_000, change(2, vec![seen.clone()]), false);
+        assert_eq!(game.line.len(), 2);
+        seen.doubt = Some(Doubt::IllegalAccepted);
+        game.take(2_000, change(2, vec![seen.clone()]), false);
+        assert_eq!(game.line.len(), 3);
+        // What stands already may stand again.
+        seen.doubt = None;
+        game.take(2_000, change(2, vec![seen]), false);
+        assert_eq!(game.line.len(), 3);
+    }
+
+    #[test]
+    fn lines_are_told_from_the_first_ply_that_differs() {
+        let mut game = game("e2e4 e7e5 g1f3 b8c6");
+        let line = |line: &str| moves(line).into_iter().map(|seen| seen.mv).collect();
+        game.take_readings(&Readings {
+            keep: 0,
+            lines: vec![
+                line("e2e4 e7e5 g1f3 b8c6"),
+                line("e2e4 e7e5 f1c4 b8c6"),
+                line("e2e4 e7e5 g1f3 g8f6"),
+            ],
+        });
+        let told: Vec<(usize, &str)> = game.line.alternatives().collect();
+        assert_eq!(told, [(2, "g1f3 b8c6"), (2, "f1c4 b8c6"), (2, "g1f3 g8f6")]);
+        let doubts: Vec<Option<Doubt>> = game.line.plies.iter().map(|ply| ply.doubt).collect();
+        assert_eq!(doubts[..2], [Some(Doubt::Gap), Some(Doubt::Gap)]);
+        assert_eq!(
+            doubts[2..],
+            [Some(Doubt::Ambiguous), Some(Doubt::Ambiguous)]
+        );
     }
 }

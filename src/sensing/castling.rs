@@ -204,11 +204,7 @@ impl Sensing {
         let mut moves = self.seen(view.position(keep), &line, now);
         let is_answered = moves.len() > 1;
         let reply = moves.pop_if(|_| is_answered && !is_known);
-        let (base, mut told) = match self.tentative.take() {
-            Some(tentative) if tentative.keep <= keep => (tentative.keep, tentative.moves),
-            _ => (keep, Vec::new()),
-        };
-        told.truncate(keep - base);
+        let (base, mut told) = self.take_held_back(keep);
         told.append(&mut moves);
         self.tell_moves(base, told, keep, CorrectionReason::MovedOn, cx);
         if let Some(reply) = reply {

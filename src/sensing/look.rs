@@ -673,6 +673,17 @@ impl Sensing {
         }
     }
 
+    /// What was held back of the first `plies` plies, for whoever tells what follows it; and after how many of the record it stands.
+    pub(super) fn take_held_back(&mut self, plies: usize) -> (usize, Vec<Seen>) {
+        match self.tentative.take() {
+            Some(mut tentative) if tentative.keep <= plies => {
+                tentative.moves.truncate(plies - tentative.keep);
+                (tentative.keep, tentative.moves)
+            }
+            _ => (plies, Vec::new()),
+        }
+    }
+
     pub(super) fn tell_tentative(&mut self, tentative: Tentative, cx: &Context<'_>) {
         let Tentative {
             keep,

@@ -33,9 +33,10 @@ impl Sensing {
             self.tell_sync();
             return;
         }
-        self.tentative = None;
+        let (keep, mut moves) = self.take_held_back(keep);
+        moves.extend(played);
         let why = CorrectionReason::TakenBack;
-        self.tell_change(keep, played, keep, why, Vec::new(), cx);
+        self.tell_change(keep, moves, keep, why, Vec::new(), cx);
     }
 }
 

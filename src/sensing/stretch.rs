@@ -87,7 +87,7 @@ impl Sensing {
         let read = n - reread.keep;
         if !reread.confirms || reread.seen.len() > read + 1 {
             self.tell_reread(reread, now, cx);
-        } else if self.rivals.is_empty() {
+        } else if self.rivals.is_empty() && self.view(cx).keep >= reread.keep {
             let told = cx.line.len().saturating_sub(reread.keep);
             self.tell_doubt(reread.keep, told, reread.lines, cx);
         }
@@ -196,8 +196,18 @@ impl Sensing {
 
     fn tell_reread(&mut self, reread: Reread, now: Millis, cx: &Context<'_>) {
         let Reread {
-            keep, seen, lines, ..
+            keep,
+            mut seen,
+            mut lines,
+            ..
         } = reread;
+        // What it begins with may not be told yet.
+        let (keep, held) = self.take_held_back(keep);
+        let held_moves = || held.iter().map(|seen| seen.mv);
+        for line in &mut lines {
+            line.moves.splice(0..0, held_moves());
+        }
+        seen.splice(0..0, held);
         let recorded = |index: usize| cx.line.plies.get(keep + index).map(|ply| ply.mv);
         let same = (0..seen.len())
             .take_while(|index| {
@@ -214,7 +224,6 @@ impl Sensing {
                 ..line
             })
             .collect();
-        self.tentative = None;
         self.tell_change(base, moves, base, CorrectionReason::Reread, lines, cx);
         // What follows may know better.
         if self.last_change + CHECK_MS > now {

@@ -286,7 +286,8 @@ impl Table {
         };
         let picture = &picture;
         let differing = picture.differing(&board);
-        if differing.any() && differing.count() <= 8 && are_all_there(picture, &board) {
+        let astray = differing.any() && differing.count() <= FEW && are_all_there(picture, &board);
+        if astray || are_sides_misread(picture, &board) {
             let mut notice = Notice::new(
                 AlertKind::SetupWrong,
                 Audience::Arbiter,
@@ -305,6 +306,28 @@ impl Table {
             self.close_alert(Source::Setup, CloseReason::Restored);
         }
     }
+}
+
+/// Men that stand on each other's squares differ on no more squares than this.
+const FEW: usize = 8;
+
+/// Whether a board that shows whose its men are, and not which, has all of them about where they belong, and takes some for the other
+/// side's: nobody sets up like that, and no move can be read from it.
+fn are_sides_misread(picture: &Picture, board: &Board) -> bool {
+    let (mut occupied, mut misread) = (Bitboard::EMPTY, false);
+    for square in Square::ALL {
+        let man = board.piece_at(square);
+        let Some(contents) = picture.at(square).filter(|contents| !contents.is_empty()) else {
+            continue;
+        };
+        occupied.add(square);
+        if let Contents::Side(color) = contents {
+            misread |= man.is_some_and(|man| man.color != color);
+        }
+    }
+    let elsewhere = occupied ^ board.occupied();
+    let all_there = occupied.count() == board.occupied().count();
+    misread && all_there && elsewhere.count() <= FEW
 }
 
 /// Whether as many men stand on the board as the array has: of each kind where the sensor knows it, else of each side, else in all.

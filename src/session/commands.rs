@@ -11,7 +11,7 @@ use crate::laws::position::Position;
 use crate::laws::result::{GameResult, UnknownResult};
 use crate::publish::{Ack, CloseReason, EventKind};
 use crate::text::one_line;
-use shakmaty::{Board, ByColor, Color, Square};
+use shakmaty::{Board, ByColor, Color, Role, Square};
 
 /// How many commands are remembered, so that one that comes twice is carried out once.
 const REMEMBERED: usize = 256;
@@ -176,9 +176,7 @@ impl Table {
                     .result
                     .parse()
                     .map_err(|error: UnknownResult| error.to_string())?;
-                if self.game.is_none() {
-                    return Err("no game is open at this table".into());
-                }
+                self.check_result(sign, result.termination.is_some())?;
                 Ok(Action::Result(Verdict {
                     termination: result.termination.clone(),
                     reason: result.reason.clone(),
@@ -351,12 +349,47 @@ impl Table {
         let mv = position
             .parse_move(text, false)
             .map_err(|error| error.to_string())?;
+        // Where the position is not legal, moves go by geometry alone.
+        if mv.capture() == Some(Role::King) {
+            return Err(format!(
+                "{text} takes the king; put the position right with set_position or takeback"
+            ));
+        }
         Ok(Action::Change(Change {
             keep,
             moves: vec![Seen::new(position, mv, self.now)],
             why: CorrectionReason::Command,
             readings: None,
         }))
+    }
+
+    /// What comes before the first move may be meant for the game before: the array stands again soon after its end. A game that is
+    /// not to be played is named as such.
+    fn check_result(&self, sign: GameResult, is_named: bool) -> Outcome {
+        let Some(game) = &self.game else {
+            return Err("no game is open at this table".into());
+        };
+        // A first move may have been made that is not told yet.
+        let stands = || self.sensing.picture().agrees_with(game.line.start.board());
+        let is_begun =
+            game.is_over() || game.was_played() || game.clocks.used || (game.ready && !stands());
+        // What somebody had proposed can be taken back.
+        if is_begun || is_named || game.verdict.state.is_some() {
+            return Ok(());
+        }
+        let before = self.ended_before.as_ref().map(|(id, ended)| {
+            let result = ended.result;
+            format!("; {id} before it ended {result}: put that right in its PGN")
+        });
+        let or_else = match sign {
+            GameResult::Unknown => "",
+            _ => "; if it is not to be, add a termination, as \"forfeit\" or \"unplayed\"",
+        };
+        Err(format!(
+            "nothing was played in {}{or_else}{}",
+            game.id,
+            before.unwrap_or_default()
+        ))
     }
 
     /// The board is right: the game goes on from what it shows. Where none is open, one is joined there.
@@ -373,7 +406,7 @@ impl Table {
                 );
             };
             let picture = self.raw.oriented(self.stands());
-            check_named(&picture)?;
+            check_named(&picture, false)?;
             let shown = shown(&picture, &Board::empty());
             check_kings(&shown)?;
             return Ok(Action::Join(shown, turn.into()));
@@ -385,7 +418,7 @@ impl Table {
             return Ok(Action::Agree);
         }
         if !picture.agrees_with(tip.board()) {
-            check_named(picture)?;
+            check_named(picture, true)?;
         }
         let shown = shown(picture, tip.board());
         check_kings(&shown)?;
@@ -459,6 +492,13 @@ impl Table {
 
     fn set_result(&mut self, verdict: Verdict) {
         if verdict.result != GameResult::Unknown {
+            if self.is_pressed_after_the_end() {
+                // The result before this one was wrong, and play went on over it: it is taken back first.
+                self.set_result(Verdict::set(GameResult::Unknown, verdict.by));
+            } else if self.is_told_after_the_end() {
+                let says = "what was shown since the end is not in the record; if it was play, send * and the result again";
+                self.note = Some(says.into());
+            }
             self.tell_last_capture();
         }
         let Some(game) = &mut self.game else { return };
@@ -514,11 +554,18 @@ fn shown(picture: &Picture, known: &Board) -> Board {
 }
 
 /// What cannot be told from the board is not guessed: a man may have been taken by any that has gone.
-fn check_named(picture: &Picture) -> Outcome {
+fn check_named(picture: &Picture, is_open: bool) -> Outcome {
     if picture.is_exact() {
         return Ok(());
     }
-    Err("this board cannot tell which men stand on it; say so with set_position, once a game is armed".into())
+    let when = if is_open {
+        ""
+    } else {
+        ", once a game is armed"
+    };
+    Err(format!(
+        "this board cannot tell which men stand on it; say so with set_position{when}"
+    ))
 }
 
 fn check_kings(board: &Board) -> Outcome {
@@ -679,6 +726,46 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn no_king_is_taken_by_a_move_that_is_entered() {
+        let mut hall = Hall::new();
+        hall.read(&mut VirtualBoard::default());
+        assert!(hall.say(r#"{"verb":"arm"}"#).ok);
+        for (fen, mv) in [
+            ("4k3/4Q3/8/4P3/8/8/8/4K3 w - - 0 1", "e7e8"),
+            ("4k3/8/8/8/8/8/3p4/4K3 b - - 0 1", "d2e1q"),
+        ] {
+            let set = format!(r#"{{"verb":"set_position","args":{{"fen":"{fen}"}}}}"#);
+            assert_eq!(hall.say(&set).error, None);
+            let takes = format!(r#"{{"verb":"play","args":{{"move":"{mv}"}}}}"#);
+            let refused = hall.say(&takes).error.expect("a king stands there");
+            assert!(refused.contains("takes the king"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_game_that_is_not_played_is_ended_by_name() {
+        let mut hall = Hall::new();
+        hall.read(&mut VirtualBoard::default());
+        assert!(hall.say(r#"{"verb":"arm"}"#).ok);
+        for result in ["1-0", "*"] {
+            let text = format!(r#"{{"verb":"result","args":{{"result":"{result}"}}}}"#);
+            let refused = hall.say(&text).error.expect("nothing was played");
+            assert!(refused.contains("nothing was played"), "{refused}");
+            assert_eq!(refused.contains("forfeit"), result == "1-0", "{refused}");
+        }
+        let forfeit = r#"{"verb":"result","args":{"result":"1-0","termination":"forfeit"}}"#;
+        assert_eq!(hall.say(forfeit).error, None);
+        let game = hall.games.last().expect("a game was told");
+        assert_eq!(
+            (game.phase, game.termination.as_deref()),
+            (Phase::Ended, Some("forfeit"))
+        );
+        // Now that it has ended, it is this one that is put right.
+        let anew = r#"{"verb":"result","args":{"result":"0-1"}}"#;
+        assert_eq!(hall.say(anew).error, None);
     }
 
     #[test]

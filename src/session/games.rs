@@ -62,8 +62,8 @@ impl Table {
         );
         self.keep_board(before.as_deref());
         if let Some(game) = self.game.as_ref().filter(|game| !game.line.is_empty()) {
-            let by_kings = game.is_over() && game.verdict.by == Some(ResultBy::Kings);
-            self.shown_before = by_kings.then(|| (game.id.clone(), game.verdict.result));
+            let ended = game.is_over();
+            self.ended_before = ended.then(|| (game.id.clone(), game.verdict.clone()));
         }
         let (table, stream) = (&self.settings.table, &self.settings.stream);
         self.game = Some(self.openings.open(table, stream));
@@ -110,6 +110,12 @@ impl Table {
     pub(super) fn change_record(&mut self, change: Change) {
         let (now, attached) = (self.now, self.clock.is_attached());
         let Some(game) = &mut self.game else { return };
+        if !game.can_take(&change) {
+            // What the board shows beside the record is told as soon as it is looked at again.
+            tracing::error!(table = %self.settings.table, keep = change.keep, "this cannot follow the record, which stays as it is");
+            self.follow_record(false);
+            return;
+        }
         let plies = game.line.len();
         let orders = game.take(now, change, attached);
         if game.line.len() > plies {
@@ -294,11 +300,13 @@ impl Table {
         let Some(game) = self.game.as_ref().filter(|game| !game.was_played()) else {
             return;
         };
-        let Some((before, ended)) = &self.shown_before else {
+        let Some((before, ended)) = &self.ended_before else {
             return;
         };
+        let by_kings = ended.by == Some(ResultBy::Kings);
+        let ended = &ended.result;
         let differing = self.sensing.picture().differing(game.line.start.board());
-        if *ended == result || differing.count() > KINGS {
+        if !by_kings || *ended == result || differing.count() > KINGS {
             return;
         }
         let notice = Notice::new(

@@ -14,9 +14,8 @@ use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Pict
 use crate::clock::control::TimeControl;
 use crate::clock::{self, ClockKind, ClockSide, Wing};
 use crate::command::{Command, Reply};
-use crate::game::{Arming, Game, Line, Openings, Pairing, Terms};
+use crate::game::{Arming, Game, Line, Openings, Pairing, Terms, Verdict};
 use crate::laws::position::Position;
-use crate::laws::result::GameResult;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
 use crate::sensing::{Context, Look, Sensing, Timing};
@@ -31,6 +30,7 @@ mod array;
 mod clocks;
 mod commands;
 pub mod entry;
+mod faults_said;
 mod games;
 mod link;
 mod observed;
@@ -137,12 +137,18 @@ impl Settings {
     }
 }
 
+/// A board has one name. One that says another more often than that is not believed: each is told to the operator.
+const RENAMED_MS: Millis = 1_000;
+
 /// One table; see the module's page.
 #[derive(Debug)]
 pub struct Session {
     driver: Driver,
     table: Table,
     entries: VecDeque<Entry>,
+    faults_said: faults_said::FaultsSaid,
+    /// When the board last said that its short number, or its long one, is another.
+    named_at: [Option<Millis>; 2],
 }
 
 /// Everything that follows from the entries.
@@ -165,8 +171,8 @@ struct Table {
     sensing: Sensing,
     clock: clock::Tracker,
     game: Option<Game>,
-    /// The game before, if the kings showed how it ended.
-    shown_before: Option<(String, GameResult)>,
+    /// The game before, and how it ended.
+    ended_before: Option<(String, Verdict)>,
     /// While the result that stands was set by somebody: the game as it would have gone on.
     played_on: Option<Box<played_on::PlayedOn>>,
     openings: Openings,
@@ -200,6 +206,8 @@ impl Session {
             driver: Driver::new(settings.family, settings.watch),
             table: Table::new(settings, now),
             entries: VecDeque::from([begun]),
+            faults_said: faults_said::FaultsSaid::default(),
+            named_at: [None; 2],
         }
     }
 
@@ -232,6 +240,7 @@ impl Session {
 
     /// The port is open, and the board will be asked what it is.
     pub fn handle_opened(&mut self, now: Millis) {
+        self.named_at = [None; 2];
         self.driver.handle_opened(now);
         if self.table.settings.watch == Watch::Ignore {
             self.enter(now, What::Link(LinkState::Up));
@@ -413,7 +422,9 @@ impl Session {
                     .table
                     .names
                     .is_known(self.table.settings.family, &number, long)
+                    && self.named_at[usize::from(long)].is_none_or(|at| now >= at + RENAMED_MS)
                 {
+                    self.named_at[usize::from(long)] = Some(now);
                     self.enter(now, What::Serial { number, long });
                 }
             }
@@ -428,8 +439,11 @@ impl Session {
                 }
             }
             Reading::Fault(what) => {
-                let table = &self.table.settings.table;
-                tracing::warn!(table = %table, "the board says: {}", one_line(&what, 80));
+                let what = one_line(&what, 80);
+                if let Some(kept) = self.faults_said.handle_fault(now, &what) {
+                    let table = &self.table.settings.table;
+                    tracing::warn!(table = %table, kept, "the board says: {what}");
+                }
             }
             Reading::Missed | Reading::Other(_) | Reading::Skipped { .. } => {}
         }
@@ -481,7 +495,7 @@ impl Table {
             skipped_bytes: 0,
             clock: clock::Tracker::default(),
             game: None,
-            shown_before: None,
+            ended_before: None,
             played_on: None,
             array: array::Array::default(),
             setup_still_since: now,
@@ -721,7 +735,8 @@ fn context<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publish::{BoardStatus, Body, Payload};
+    use crate::publish::{BoardStatus, Body, EventKind, Payload};
+    use crate::wire::psb1::{Identity, VirtualBoard};
 
     /// A table with a game that is armed.
     fn session(watch: Watch) -> Session {
@@ -812,6 +827,38 @@ mod tests {
             let error = reply.error.unwrap();
             assert!(error.len() < 220 && !error.contains('\n'), "{error}");
         }
+    }
+
+    #[test]
+    fn a_board_has_no_new_name_at_every_line() {
+        let settings = Settings {
+            family: Family::Psb1,
+            ..Settings::new("12")
+        };
+        let mut session = Session::new(settings, 0);
+        session.handle_opened(0);
+        let is_told = |publication: Publication| match publication.body {
+            Body::Payload(Payload::Event(event)) => matches!(
+                event.kind,
+                EventKind::AlertRaised { .. } | EventKind::AlertChanged { .. }
+            ),
+            _ => false,
+        };
+        let mut told = 0;
+        for n in 0..500u32 {
+            let hello = Identity {
+                id: format!("b{n}").parse().unwrap(),
+                ..Identity::default()
+            };
+            let now = u64::from(n) * 10;
+            let lines = VirtualBoard::new(hello).handle_host(now, b"?\n");
+            session.handle_bytes(now, &lines.concat());
+            while let Some(publication) = session.poll_publication() {
+                told += u32::from(is_told(publication));
+            }
+        }
+        // Five names in five seconds, each but the first in the place of another.
+        assert_eq!(told, 4);
     }
 
     #[test]

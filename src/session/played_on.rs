@@ -94,6 +94,18 @@ impl Table {
         self.played_on.is_some()
     }
 
+    /// Whether players have gone on and pressed the clock: that is no analysis.
+    pub(super) fn is_pressed_after_the_end(&self) -> bool {
+        let on = self.played_on.as_ref();
+        on.is_some_and(|on| on.is_pressed_since())
+    }
+
+    /// Whether somebody was told that play may go on.
+    pub(super) fn is_told_after_the_end(&self) -> bool {
+        let on = self.played_on.as_ref();
+        on.is_some_and(|on| on.told > Told::Nobody)
+    }
+
     /// The result was set anew: whoever does that knows of what was played until now.
     pub(super) fn watch_on_from_here(&mut self) {
         if let Some(on) = &mut self.played_on {
