@@ -215,7 +215,7 @@ impl Sensing {
     pub(super) fn new_fault(
         &self,
         aside: Bitboard,
-        pressed: bool,
+        pressed: Option<Color>,
         cx: &Context<'_>,
     ) -> Option<(Option<Seen>, Fault)> {
         if self.waiting.is_some()
@@ -254,7 +254,9 @@ impl Sensing {
             true => None,
             false => self.victim_about(&view),
         };
-        let stands = about.filter(|passed| pressed && passed.any());
+        // Whom the other side has taken since is none of the presser's.
+        let is_his = pressed == Some(!tip.turn());
+        let stands = about.filter(|passed| is_his && passed.any());
         let lifted = open & tip.board().by_color(tip.turn()) & self.picture.vacant();
         // It might be an answer of which the board shows the end first, as long as nobody presses.
         if (stands.is_none() || lifted.any()) && self.is_patient(&view, open, cx) {
@@ -524,7 +526,7 @@ impl Sensing {
         aside: Bitboard,
         cx: &Context<'_>,
     ) {
-        let Some((seen, mut fault)) = self.new_fault(aside, pressed.is_some(), cx) else {
+        let Some((seen, mut fault)) = self.new_fault(aside, pressed, cx) else {
             return;
         };
         // What the other side has on the board is not finished by this press.

@@ -384,7 +384,7 @@ impl Sensing {
         self.faults
             .iter()
             .any(|fault| fault.level < Level::Told && fault.is_made_loud_by(side, turn))
-            || self.new_fault(none, true, cx).is_some()
+            || self.new_fault(none, Some(side), cx).is_some()
             || self.own_men_missing(side, his_turn, none, cx).any()
             || (his_turn && self.is_unexplained(cx))
     }
