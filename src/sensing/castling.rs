@@ -111,7 +111,7 @@ impl Sensing {
             self.is_in_hand(view.position(keep), castling, view.seen_at(keep))
         };
         // One of them may have been read as a move of its own.
-        let begun = n.checked_sub(1).filter(|keep| !is_pressed(&view, *keep));
+        let begun = n.checked_sub(1).filter(|keep| !view.is_pressed(*keep));
         let mut castlings = view.tip().castling_moves().into_iter();
         castlings.any(|castling| is_in_hand(n, castling))
             || begun.is_some_and(|keep| {
@@ -141,7 +141,7 @@ impl Sensing {
     pub(super) fn is_castling_begun(&self, view: &View<'_>, side: Color) -> bool {
         let n = view.len();
         let is_his =
-            |index: &usize| view.position(*index).turn() == side && !is_pressed(view, *index);
+            |index: &usize| view.position(*index).turn() == side && !view.is_pressed(*index);
         let lifts_other = |m: Move, castling: Move| {
             let Move::Castle { king, rook } = castling else {
                 return false;
@@ -251,7 +251,7 @@ impl Sensing {
         };
         let begun = (n.saturating_sub(2)..n)
             .rev()
-            .filter(|keep| (*keep..n).all(|index| !is_pressed(view, index)));
+            .filter(|keep| (*keep..n).all(|index| !view.is_pressed(index)));
         begun
             .flat_map(|keep| {
                 begun_castlings(view, keep)
@@ -283,9 +283,4 @@ fn played_from(position: &Position, m: Move) -> Option<Move> {
             .into_iter()
             .find(same),
     }
-}
-
-fn is_pressed(view: &View<'_>, index: usize) -> bool {
-    let recorded = view.line.plies.get(index).filter(|_| index < view.keep);
-    recorded.is_some_and(|ply| ply.pressed)
 }

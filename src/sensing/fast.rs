@@ -258,9 +258,8 @@ impl Sensing {
         let from = stop.from().filter(|_| m.from() == Some(stop.to()))?;
         let before = view.position(keep);
         let left = self.trail.at(stop.to());
-        let is_pressed = view.line.plies.get(keep).is_some_and(|ply| ply.pressed);
         if self.is_poor()
-            || is_pressed
+            || view.is_pressed(keep)
             || left > view.seen_at(keep + 1) + self.timing.hold
             || left > view.seen_at(keep + 2)
             || !look::goes_on(before, stop.role(), from, stop.to())

@@ -244,8 +244,7 @@ impl Sensing {
 
     /// Whether the ply at this index was pressed, and its man let go of when he left again.
     pub(super) fn was_pressed_before(&self, view: &View<'_>, index: usize, left: Millis) -> bool {
-        let recorded = view.line.plies.get(index).filter(|_| index < view.keep);
-        recorded.is_some_and(|ply| ply.pressed) && left >= view.seen_at(index + 1) + LET_GO_MS
+        view.is_pressed(index) && left >= view.seen_at(index + 1) + LET_GO_MS
     }
 
     /// Capture and recapture, or move and reply, in one look at the board. A press says that nothing of them is on its way.

@@ -92,7 +92,7 @@ impl Sensing {
     }
 
     /// Whether the man that this side has moved last is in the air again, or its king beside a rook that may have been castling.
-    fn is_held(&self, view: &View<'_>, side: Color, cx: &Context<'_>) -> bool {
+    fn is_held(&self, view: &View<'_>, side: Color) -> bool {
         let n = view.len();
         if self.is_castling_begun(view, side) {
             return true;
@@ -100,10 +100,7 @@ impl Sensing {
         if n == 0 || view.position(n - 1).turn() != side {
             return false;
         }
-        let recorded = cx.line.plies.get(n - 1).filter(|_| n <= view.keep);
-        let last = view
-            .last()
-            .filter(|_| recorded.is_none_or(|ply| !ply.pressed));
+        let last = view.last().filter(|_| !view.is_pressed(n - 1));
         last.is_some_and(|last| self.picture.is_empty(last.to()))
     }
 
@@ -121,8 +118,7 @@ impl Sensing {
                 .into_iter()
                 .any(|square| self.concerns(square, press.side, tip))
         };
-        let reply = view.line.plies.get(n - 1).filter(|_| n <= view.keep);
-        reply.is_some_and(|reply| reply.pressed) || has_put_down()
+        view.is_pressed(n - 1) || has_put_down()
     }
 
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
@@ -191,7 +187,7 @@ impl Sensing {
             false => view.moves.len() > 1,
         };
         if self.observations.len() == told {
-            if self.is_held(&view, side, cx) && !press.waits && !press.overtaken {
+            if self.is_held(&view, side) && !press.waits && !press.overtaken {
                 // Pressed with the other hand: the man in this one may go on, or castle.
                 self.presses.push_front(Press {
                     waits: true,

@@ -43,8 +43,7 @@ impl Sensing {
 /// All that was played since the last press has come to nothing. The move before it may be one that is not pressed yet.
 pub(super) fn shown_and_put_back(view: &View<'_>) -> Option<usize> {
     let n = view.len();
-    let recorded = view.line.plies.len().min(view.keep);
-    let pressed = (0..recorded).rfind(|ply| view.line.plies[*ply].pressed);
+    let pressed = (0..view.keep).rfind(|index| view.is_pressed(*index));
     let first = pressed.map_or(0, |ply| ply + 1);
     (first..n).take(2).find(|keep| {
         // After an even number the same side has the move, as it would have in play that nobody presses.
@@ -69,10 +68,7 @@ fn played_after(view: &View<'_>) -> Option<(usize, Vec<Seen>)> {
 /// The last plies have put back, man by man, what those before them had moved, and of these some were pressed.
 fn taken_back(view: &View<'_>) -> Option<usize> {
     let n = view.len();
-    let is_pressed = |ply: usize| {
-        let ply = view.line.plies.get(ply).filter(|_| ply < view.keep);
-        ply.is_some_and(|ply| ply.pressed)
-    };
+    let is_pressed = |index: usize| view.is_pressed(index);
     // The sides move in turn, so that an odd number cannot put itself back.
     [2, 4].into_iter().find_map(|back| {
         let (keep, steps) = (n.checked_sub(2 * back)?, n - back);

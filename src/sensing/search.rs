@@ -78,12 +78,7 @@ impl Sensing {
             return;
         }
         // Whoever presses once more has moved once more, so that the other side's move is on its way no longer.
-        let is_over = pressed.is_some_and(|side| side != tip.turn())
-            && cx
-                .line
-                .plies
-                .get(view.len().wrapping_sub(1))
-                .is_some_and(|ply| ply.pressed);
+        let is_over = pressed == Some(!tip.turn()) && view.is_pressed(view.len().wrapping_sub(1));
         let is_on_its_way = !is_over && explain::is_in_progress(tip, &self.picture, differing);
         if is_on_its_way || self.is_victim_about(&view) {
             return;

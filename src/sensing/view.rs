@@ -62,6 +62,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether the ply at this index is recorded, and was pressed.
+    pub(super) fn is_pressed(&self, index: usize) -> bool {
+        let recorded = self.line.plies.get(index).filter(|_| index < self.keep);
+        recorded.is_some_and(|ply| ply.pressed)
+    }
+
     /// When the last of these plies was seen.
     pub(super) fn seen_at(&self, plies: usize) -> Millis {
         match plies
