@@ -161,8 +161,7 @@ impl Sensing {
             .find(|fault| fault.squares.single_square() == Some(half));
         if let Some(fault) = told {
             fault.squares = dead;
-            let fault = fault.clone();
-            self.observations.push_back(Observation::Fault(fault));
+            faults::tell(&mut self.observations, fault);
         }
         self.look_due = true;
         true

@@ -502,8 +502,7 @@ impl Sensing {
         for fault in &mut self.faults {
             if fault.level == Level::Unsaid {
                 fault.level = Level::Noted;
-                self.observations
-                    .push_back(Observation::Fault(fault.clone()));
+                tell(&mut self.observations, fault);
             }
         }
         let mut noted = usize::MAX;
@@ -542,8 +541,7 @@ impl Sensing {
             && let Some(known) = over
         {
             known.over |= fault.squares;
-            let known = known.clone();
-            self.observations.push_back(Observation::Fault(known));
+            tell(&mut self.observations, known);
             return;
         }
         if let Some(seen) = seen {
@@ -626,18 +624,15 @@ impl Sensing {
         known.squares |= deed.squares;
         (known.reason, known.uci, known.shadow) = (deed.reason, deed.uci, deed.shadow);
         known.level = known.level.max(Level::Noted);
-        let known = known.clone();
-        self.observations.push_back(Observation::Fault(known));
+        tell(&mut self.observations, known);
         true
     }
 
     pub(super) fn raise(&mut self, mut fault: Fault) {
         fault.id = self.next_fault;
         self.next_fault += 1;
-        self.faults.push(fault.clone());
-        if fault.level > Level::Unsaid {
-            self.observations.push_back(Observation::Fault(fault));
-        }
+        tell(&mut self.observations, &fault);
+        self.faults.push(fault);
     }
 
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
@@ -654,8 +649,7 @@ impl Sensing {
             let level = cap(fault.kind, level);
             if fault.level < level {
                 fault.level = level;
-                self.observations
-                    .push_back(Observation::Fault(fault.clone()));
+                tell(&mut self.observations, fault);
             }
         }
     }
@@ -695,8 +689,7 @@ impl Sensing {
                 .is_some_and(|at| now >= at)
             {
                 self.faults[index].level = Level::Told;
-                self.observations
-                    .push_back(Observation::Fault(self.faults[index].clone()));
+                tell(&mut self.observations, &self.faults[index]);
             }
         }
     }
@@ -771,9 +764,8 @@ impl Sensing {
                 fault.over |= differing;
                 // The reply is the last moment: it was not stopped at the press, or there is no clock to press.
                 fault.level = fault.level.max(Level::Told);
-                let fault = fault.clone();
+                tell(&mut self.observations, fault);
                 self.lift_over_fault = None;
-                self.observations.push_back(Observation::Fault(fault));
                 self.tell_sync();
                 return true;
             }
@@ -832,8 +824,7 @@ impl Sensing {
             .find(|fault| fault.side == Some(turn) && fault.level < Level::Told)
         {
             fault.level = Level::Told;
-            let fault = fault.clone();
-            self.observations.push_back(Observation::Fault(fault));
+            tell(&mut self.observations, fault);
             return;
         }
         let view = self.view(cx);
@@ -855,6 +846,13 @@ impl Sensing {
             fault.since = now;
             self.raise(fault);
         }
+    }
+}
+
+/// Tells of a fault as it is by now, unless nobody is to know of it yet.
+pub(super) fn tell(observations: &mut VecDeque<Observation>, fault: &Fault) {
+    if fault.level > Level::Unsaid {
+        observations.push_back(Observation::Fault(fault.clone()));
     }
 }
 
@@ -901,5 +899,29 @@ pub(super) fn cap(kind: FaultKind, level: Level) -> Level {
     match kind {
         FaultKind::IllegalMove | FaultKind::OutOfTurn => level,
         _ => level.min(Level::Told),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also where what stands is told once more.
+    #[test]
+    fn nobody_hears_of_what_is_not_said_yet() {
+        let mut sensing = Sensing::new(Timing::default());
+        let fault = Fault::new(FaultKind::OutOfTurn, Bitboard::from(Square::A6), 1_000);
+        let unsaid = Fault {
+            level: Level::Unsaid,
+            ..fault.clone()
+        };
+        for (fault, told) in [(unsaid, 0), (fault, 1)] {
+            sensing.raise(fault);
+            assert_eq!(sensing.observations.len(), told);
+            sensing.tell_again();
+            assert_eq!(sensing.observations.len(), 2 * told);
+            sensing.close_faults(FaultEnd::Ended);
+            assert_eq!(sensing.observations.len(), 3 * told);
+        }
     }
 }

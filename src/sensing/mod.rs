@@ -698,8 +698,9 @@ impl Sensing {
 
     /// Nobody has listened for a while: what stands of what was told then is told once more.
     pub fn tell_again(&mut self) {
-        let faults = self.faults.iter().cloned().map(Observation::Fault);
-        self.observations.extend(faults);
+        for fault in &self.faults {
+            faults::tell(&mut self.observations, fault);
+        }
         if !self.in_sync {
             self.observations
                 .push_back(Observation::Sync { in_sync: false });
