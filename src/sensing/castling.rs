@@ -284,3 +284,33 @@ fn played_from(position: &Position, m: Move) -> Option<Move> {
             .find(same),
     }
 }
+
+/// Whether two plies of this line together leave the same squares and fill the same ones as castling does: where men are not known that
+/// was one ply.
+pub(super) fn is_apart(from: &Position, line: &[Move]) -> bool {
+    let mut position = from.clone();
+    line.windows(3).any(|plies| {
+        let is_apart = are_castling(&position, plies[0], plies[2]);
+        position = position.play(plies[0]);
+        is_apart
+    })
+}
+
+fn are_castling(position: &Position, one: Move, other: Move) -> bool {
+    let (Some(first), Some(second)) = (one.from(), other.from()) else {
+        return false;
+    };
+    let left = Bitboard::from(first).with(second);
+    let may_castle = position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
+    may_castle
+        && position.castling_moves().into_iter().any(|m| {
+            let Move::Castle { king, rook } = m else {
+                return false;
+            };
+            let to = CastlingSide::from_king_side(king < rook);
+            let side = position.turn();
+            let filled = Bitboard::from(to.king_to(side)).with(to.rook_to(side));
+            left == Bitboard::from(king).with(rook)
+                && filled == Bitboard::from(one.to()).with(other.to())
+        })
+}

@@ -6,8 +6,6 @@ use super::*;
 
 /// Who leaves again so soon after his move was in the hand all the time.
 pub(super) const LET_GO_MS: Millis = 500;
-/// A press before its move was seen is no older than this.
-const LAG_MS: Millis = 1_000;
 
 impl Sensing {
     /// Looks the placement up; called at every change.
@@ -227,7 +225,9 @@ impl Sensing {
         };
         let left = self.trail.at(last.to());
         let mover = view.position(n - 1).turn();
-        let is_his = |(side, at): (Color, Millis)| side == mover && at + LAG_MS >= view.seen_at(n);
+        let is_his = |(side, at): (Color, Millis)| {
+            side == mover && at + press::CLOCK_LAG_MS >= view.seen_at(n)
+        };
         let has_pressed_last = self.film.last_press().is_some_and(is_his);
         let had_stopped_there = !self.trail.came_since(to, left)
             || self

@@ -5,7 +5,7 @@ use super::look::LET_GO_MS;
 use super::*;
 
 /// What a clock tells comes at most so long after it happened.
-const CLOCK_LAG_MS: Millis = 1_000;
+pub(super) const CLOCK_LAG_MS: Millis = 1_000;
 /// And mostly within this time. What was done so shortly before it was told may have been done after it.
 const USUAL_LAG_MS: Millis = 800;
 

@@ -684,7 +684,7 @@ impl Sensing {
     /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
         let is_early = line.last().is_some_and(|m| self.is_early(*m));
-        if is_early || (self.is_poor() && is_castling_apart(from, line)) {
+        if is_early || (self.is_poor() && castling::is_apart(from, line)) {
             return Order::Against;
         }
         trail::order(&self.journeys(from, line), trail::SCAN_MS)
@@ -767,36 +767,6 @@ impl Sensing {
             })
             .collect()
     }
-}
-
-/// Whether two plies of this line together leave the same squares and fill the same ones as castling does: where men are not known that
-/// was one ply.
-fn is_castling_apart(from: &Position, line: &[Move]) -> bool {
-    let mut position = from.clone();
-    line.windows(3).any(|plies| {
-        let is_apart = are_castling(&position, plies[0], plies[2]);
-        position = position.play(plies[0]);
-        is_apart
-    })
-}
-
-fn are_castling(position: &Position, one: Move, other: Move) -> bool {
-    let (Some(first), Some(second)) = (one.from(), other.from()) else {
-        return false;
-    };
-    let left = Bitboard::from(first).with(second);
-    let may_castle = position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
-    may_castle
-        && position.castling_moves().into_iter().any(|m| {
-            let Move::Castle { king, rook } = m else {
-                return false;
-            };
-            let to = CastlingSide::from_king_side(king < rook);
-            let side = position.turn();
-            let filled = Bitboard::from(to.king_to(side)).with(to.rook_to(side));
-            left == Bitboard::from(king).with(rook)
-                && filled == Bitboard::from(one.to()).with(other.to())
-        })
 }
 
 /// How many plies stand, and the lines of several plies from there that lead to what the board shows.

@@ -105,6 +105,7 @@ impl Table {
             if self.link == Link::Ok {
                 self.names.reconnect();
                 self.sensing.handle_heard(self.now);
+                self.heard_after_the_end();
             }
             self.tell_link();
         }

@@ -146,6 +146,11 @@ impl Table {
         }
     }
 
+    pub(super) fn heard_after_the_end(&mut self) {
+        let now = self.now;
+        self.sense_after_the_end(|sensing, _| sensing.handle_heard(now));
+    }
+
     pub(super) fn show_times_after_the_end(&mut self, at: Millis) {
         let shown = self.clock_times();
         if let Some(on) = &mut self.played_on {
