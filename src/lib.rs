@@ -17,7 +17,7 @@
 //! * [`outbox`] keeps what is not yet acknowledged, in order. It does not know what it means.
 //! * [`session`] is one table's whole pure pipeline behind one face.
 //! * [`replay`] runs traces through a session in virtual time.
-//! * [`text`] makes what comes from outside fit for a line of the log.
+//! * [`text`] makes what comes from outside fit for a line of the log, and [`hush`] says whether it is worth one.
 //! * [`sim`] plays games on virtual boards; it knows nothing of the pipeline it tests.
 //! * `daemon` (feature `io`) does all input and output of `run`.
 //!
@@ -62,6 +62,8 @@ pub mod session;
 pub mod replay;
 
 pub mod text;
+
+pub mod hush;
 
 pub mod sim;
 

@@ -3,7 +3,6 @@
 pub mod backoff;
 pub mod desk;
 pub mod files;
-mod hush;
 mod inbox;
 pub mod mqtt;
 pub mod node;

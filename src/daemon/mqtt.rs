@@ -32,8 +32,8 @@ mod retained;
 
 use self::retained::{Retained, Stale};
 use super::backoff::Backoff;
-use super::hush::Hush;
 use super::inbox::{Inbox, Slot, inbox};
+use crate::hush::Hush;
 use crate::outbox::{Dropped, Message, NotKept, Outbox, Refusal, Tag};
 use crate::publish::topic::{Address, CORE, Topic};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
@@ -472,7 +472,7 @@ struct Driver {
     is_mending: bool,
     /// Another daemon is this node, as far as we know: what it says is not put right.
     twin_is_up: bool,
-    hush: Hush,
+    hush: Hush<std::time::Instant>,
     /// There was a connection before, and before this one.
     was_connected: bool,
     is_back: bool,

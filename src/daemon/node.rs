@@ -18,7 +18,6 @@ use tracing::{debug, error, info, warn};
 use super::backoff::Backoff;
 use super::desk::{Desk, Held};
 use super::files::{Files, Start, Tracing, try_folder};
-use super::hush::Hush;
 use super::mqtt::{self, Connection, Mqtt, SettingsError};
 use super::orders::{self, Order, Orders};
 use super::serial::{self, Finder, LinkEvent, LinkHandle, PortSpec, Roots};
@@ -28,6 +27,7 @@ use crate::board;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::game::Arming;
+use crate::hush::Hush;
 use crate::laws::position::Position;
 use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::topic::Address;
@@ -437,7 +437,7 @@ struct Outlets {
     store_failed: bool,
     /// Why messages were not taken; each reason is said once.
     not_sent: BTreeSet<String>,
-    refusals: Hush,
+    refusals: Hush<Instant>,
 }
 
 impl Outlets {

@@ -15,6 +15,7 @@ use crate::clock::control::TimeControl;
 use crate::clock::{self, ClockKind, ClockSide, Wing};
 use crate::command::{Command, Reply};
 use crate::game::{Arming, Game, Line, Openings, Pairing, Terms, Verdict};
+use crate::hush::Hush;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
@@ -24,13 +25,13 @@ use crate::wire::Family;
 use serde::Deserialize;
 use shakmaty::Square;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 pub mod alerts;
 mod array;
 mod clocks;
 mod commands;
 pub mod entry;
-mod faults_said;
 mod games;
 mod link;
 mod observed;
@@ -146,7 +147,8 @@ pub struct Session {
     driver: Driver,
     table: Table,
     entries: VecDeque<Entry>,
-    faults_said: faults_said::FaultsSaid,
+    /// What a board says is wrong with it: a loose wire may have it say so at every look.
+    hush: Hush<Duration>,
     /// When the board last said that its short number, or its long one, is another.
     named_at: [Option<Millis>; 2],
 }
@@ -206,7 +208,7 @@ impl Session {
             driver: Driver::new(settings.family, settings.watch),
             table: Table::new(settings, now),
             entries: VecDeque::from([begun]),
-            faults_said: faults_said::FaultsSaid::default(),
+            hush: Hush::default(),
             named_at: [None; 2],
         }
     }
@@ -439,10 +441,14 @@ impl Session {
                 }
             }
             Reading::Fault(what) => {
-                let what = one_line(&what, 80);
-                if let Some(kept) = self.faults_said.handle_fault(now, &what) {
-                    let table = &self.table.settings.table;
-                    tracing::warn!(table = %table, kept, "the board says: {what}");
+                let table = &self.table.settings.table;
+                let what = format!("the board says: {}", one_line(&what, 80));
+                let now = Duration::from_millis(now);
+                for kept in self.hush.poll(now) {
+                    tracing::warn!(table = %table, "{} ({} more times)", kept.text, kept.times);
+                }
+                if self.hush.may_say(&what, now) {
+                    tracing::warn!(table = %table, "{what}");
                 }
             }
             Reading::Missed | Reading::Other(_) | Reading::Skipped { .. } => {}

@@ -1,17 +1,18 @@
 //! Log lines that somebody outside can cause as often as he likes: each reason once a minute, the rest counted.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::ops::Add;
+use std::time::Duration;
 
-/// Knows what was said lately.
-#[derive(Debug, Default)]
-pub struct Hush {
-    said: BTreeMap<String, Said>,
+/// Knows what was said lately. Time is what whoever asks goes by: an instant, or how long something has run.
+#[derive(Debug)]
+pub struct Hush<T> {
+    said: BTreeMap<String, Said<T>>,
 }
 
 #[derive(Debug)]
-struct Said {
-    at: Instant,
+struct Said<T> {
+    at: T,
     text: String,
     more: u64,
 }
@@ -24,9 +25,16 @@ pub struct Kept {
     pub times: u64,
 }
 
-impl Hush {
+impl<T> Default for Hush<T> {
+    fn default() -> Hush<T> {
+        let said = BTreeMap::new();
+        Hush { said }
+    }
+}
+
+impl<T: Copy + PartialOrd + Add<Duration, Output = T>> Hush<T> {
     /// Whether this line is to be said. Lines that differ only in numbers and in what they quote count as one.
-    pub fn may_say(&mut self, text: &str, now: Instant) -> bool {
+    pub fn may_say(&mut self, text: &str, now: T) -> bool {
         let mut reason = reason(text);
         if self.said.len() >= MOST_REASONS && !self.said.contains_key(&reason) {
             reason = String::new();
@@ -48,7 +56,7 @@ impl Hush {
     }
 
     /// What is to be said now of lines that were not; to be asked now and then.
-    pub fn poll(&mut self, now: Instant) -> Vec<Kept> {
+    pub fn poll(&mut self, now: T) -> Vec<Kept> {
         let mut kept = Vec::new();
         self.said.retain(|_, said| {
             if now < said.at + EVERY {
@@ -94,8 +102,7 @@ mod tests {
     #[test]
     fn a_reason_is_said_once_a_minute_and_then_counted() {
         let mut hush = Hush::default();
-        let start = Instant::now();
-        let at = |s| start + Duration::from_secs(s);
+        let at = Duration::from_secs;
         assert!(hush.may_say("no alert \"a1\" is open, ply 7", at(0)));
         assert!(!hush.may_say("no alert \"a2\" is open, ply 8", at(1)));
         assert!(hush.may_say("unknown verb \"x\"", at(2)));
@@ -116,7 +123,7 @@ mod tests {
     #[test]
     fn so_many_reasons_are_too_many() {
         let mut hush = Hush::default();
-        let now = Instant::now();
+        let now = Duration::ZERO;
         let letters = |n: u32| char::from_u32(0x4e00 + n).unwrap().to_string();
         let said = (0..1000).filter(|n| hush.may_say(&letters(*n), now));
         assert_eq!(said.count(), MOST_REASONS + 1);
