@@ -11,7 +11,7 @@ use jadoube::Millis;
 use jadoube::board::driver::Watch;
 use jadoube::board::{Contents, Driver, Reading};
 use jadoube::clock::{self, Wing};
-use jadoube::game::{Change, Line, Ply};
+use jadoube::game::{Change, CompletedBy, Line, Ply};
 use jadoube::laws::position::Position;
 use jadoube::sensing::{Context, Look, Observation, Sensing, Timing};
 use jadoube::sim;
@@ -216,15 +216,20 @@ fn take(sensing: &mut Sensing, line: &mut Line) {
         match observation {
             Observation::Moved(Change { keep, moves, .. }) => {
                 line.plies.truncate(keep);
-                line.plies.extend(
-                    moves
-                        .into_iter()
-                        .map(|seen| Ply::new(seen.mv, seen.after, seen.at)),
-                );
+                for seen in moves {
+                    if let Some(answered) = line.plies.last_mut() {
+                        answered.by.get_or_insert(CompletedBy::Reply);
+                    }
+                    line.plies.push(Ply::new(seen.mv, seen.after, seen.at));
+                }
             }
-            Observation::Completed { by, .. } => {
-                if let Some(last) = line.plies.last_mut() {
-                    last.by = Some(by);
+            Observation::Completed { side, by } => {
+                if let Some(ply) = line
+                    .last_of(side)
+                    .and_then(|ply| line.plies.get_mut(ply - 1))
+                {
+                    ply.by.get_or_insert(by);
+                    ply.pressed |= by == CompletedBy::Press;
                 }
             }
             _ => {}
