@@ -112,8 +112,13 @@ impl Sensing {
         };
         // One of them may have been read as a move of its own.
         let begun = n.checked_sub(1).filter(|keep| !view.is_pressed(*keep));
-        let mut castlings = view.tip().castling_moves().into_iter();
-        castlings.any(|castling| is_in_hand(n, castling))
+        // Asked at each change: on a board that knows its men the king has to be away.
+        let tip = view.tip();
+        let king = tip.board().king_of(tip.turn());
+        let has_left = |king| !self.picture.agrees_at(king, tip.board().piece_at(king));
+        let may_be = king.is_some_and(|king| self.is_poor() || has_left(king));
+        let tip_castles = || tip.castling_moves().into_iter();
+        (may_be && tip_castles().any(|castling| is_in_hand(n, castling)))
             || begun.is_some_and(|keep| {
                 let mut castlings = begun_castlings(&view, keep).into_iter();
                 castlings.any(|castling| is_in_hand(keep, castling))
