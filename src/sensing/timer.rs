@@ -77,14 +77,12 @@ impl Timer {
 impl Sensing {
     /// The next moment at which [`Sensing::handle_timeout`] has something to do.
     pub fn poll_timeout(&self, cx: &Context<'_>) -> Option<Millis> {
-        let due = |timer| self.due(timer, cx);
-        Timer::ALL.into_iter().filter_map(due).min()
+        self.first_due(cx).map(|(at, _)| at)
     }
 
     /// Fires what is due at `now`, which is the earliest deadline; tells the name of the timer.
     pub fn handle_timeout(&mut self, now: Millis, cx: &Context<'_>) -> &'static str {
-        let is_due = |timer: &Timer| self.due(*timer, cx).is_some_and(|at| at <= now);
-        let Some(timer) = Timer::ALL.into_iter().find(is_due) else {
+        let Some((_, timer)) = self.first_due(cx).filter(|(at, _)| *at <= now) else {
             return "none";
         };
         self.fire(timer, now, cx);
@@ -99,7 +97,35 @@ impl Sensing {
         }
     }
 
+    /// What is due first, and when. It is asked after whatever happens, so that [`Timer::ALL`] is written out: a loop over it makes all
+    /// of sensing slower by a fifth.
+    fn first_due(&self, cx: &Context<'_>) -> Option<(Millis, Timer)> {
+        let mut first: Option<(Millis, Timer)> = None;
+        let mut ask = |timer| {
+            if let Some(at) = self.due(timer, cx)
+                && first.is_none_or(|(before, _)| at < before)
+            {
+                first = Some((at, timer));
+            }
+        };
+        ask(Timer::Look);
+        ask(Timer::Sign);
+        ask(Timer::Settle);
+        ask(Timer::Hold);
+        ask(Timer::Press);
+        ask(Timer::Lost);
+        ask(Timer::Reread);
+        ask(Timer::Retraced);
+        ask(Timer::ReplyLift);
+        ask(Timer::Dump);
+        ask(Timer::Gone);
+        ask(Timer::Grace);
+        ask(Timer::Displaced);
+        first
+    }
+
     /// When this is due, if it waits at all.
+    #[inline(always)]
     fn due(&self, timer: Timer, cx: &Context<'_>) -> Option<Millis> {
         if timer.is_of_play() && !cx.following {
             return None;
@@ -258,7 +284,13 @@ mod tests {
         sensing.raise(fault);
         let waiting = Timer::ALL.map(|timer| sensing.due(timer, &cx).is_some());
         assert!(waiting.iter().filter(|waits| **waits).count() >= 6);
-        assert!(sensing.poll_timeout(&cx).is_some());
+        let mut one_by_one = sensing.clone();
+        for timer in Timer::ALL {
+            let due = Timer::ALL.map(|timer| Some((one_by_one.due(timer, &cx)?, timer)));
+            let first = due.into_iter().flatten().min_by_key(|(at, _)| *at);
+            assert_eq!(one_by_one.first_due(&cx), first);
+            one_by_one.let_go_of(timer);
+        }
         sensing.disarm();
         assert_eq!(sensing.poll_timeout(&cx), None);
     }
