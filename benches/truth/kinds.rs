@@ -8,6 +8,13 @@ use jadoube::sim::scan::Sweep;
 use jadoube::wire::Family;
 use std::sync::LazyLock;
 
+/// Where a game is from. Random moves are what people hardly play: a knight instead of a queen, taken before it has moved.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin {
+    Corpus,
+    Random,
+}
+
 /// A row of the table.
 pub struct Kind {
     pub name: &'static str,
@@ -16,8 +23,9 @@ pub struct Kind {
 
 impl Kind {
     /// The game of this number, played under these conditions.
-    pub fn play(&self, number: u64) -> Live {
-        live::play(&game(number), &self.conditions, number)
+    pub fn play(&self, number: u64) -> (Origin, Live) {
+        let (origin, game) = game(number);
+        (origin, live::play(&game, &self.conditions, number))
     }
 }
 
@@ -30,7 +38,7 @@ pub fn names() -> String {
 }
 
 /// Three of four games are of the corpus, one of them in Chess960 where there are eight, the fourth is random.
-fn game(number: u64) -> SimGame {
+fn game(number: u64) -> (Origin, SimGame) {
     let [standard, chess960] = &*CORPUS;
     let from = |games: &[SimGame], number: u64| -> Option<SimGame> {
         let index = usize::try_from(number).ok()?.checked_rem(games.len())?;
@@ -41,7 +49,10 @@ fn game(number: u64) -> SimGame {
         6 => from(chess960, number / 8),
         _ => from(standard, number * 7),
     };
-    chosen.unwrap_or_else(|| games::random_game(number, 120))
+    match chosen {
+        Some(game) => (Origin::Corpus, game),
+        None => (Origin::Random, games::random_game(number, 120)),
+    }
 }
 
 /// The games of the corpus from the usual position, and those in Chess960.

@@ -43,7 +43,7 @@ fn main() {
     {
         match KINDS.iter().find(|known| known.name == kind) {
             Some(kind) => {
-                let live = kind.play(number);
+                let (_, live) = kind.play(number);
                 print!("{}", live.trace);
                 print_truth(&live);
             }
@@ -63,11 +63,12 @@ fn main() {
     for kind in KINDS.iter().filter(wanted) {
         let mut row = Row::default();
         for number in 0..count {
-            let verdict = verdict::Verdict::new(&kind.play(number));
+            let (origin, live) = kind.play(number);
+            let verdict = verdict::Verdict::new(&live);
             if show && !verdict.is_clean() {
-                println!("  {} {number}: {}", kind.name, verdict.why());
+                println!("  {} {number} ({origin:?}): {}", kind.name, verdict.why());
             }
-            row.add(&verdict);
+            row.add(origin, &verdict);
         }
         println!("{}", row.line(kind.name));
     }

@@ -1,17 +1,18 @@
 //! The figures of many games in one line.
 
+use crate::kinds::Origin;
 use crate::verdict::Verdict;
 use jadoube::Millis;
 
 /// What the columns are.
-pub const HEAD: &str = "kind                  games exact         plies  silent  doubts  false alarms  irregularities  \
+pub const HEAD: &str = "kind                       of corpus       random         plies  silent  doubts  false alarms  irregularities  \
     to the illegal  corrections  median      99 %";
 
 /// All games of a kind.
 #[derive(Default)]
 pub struct Row {
-    games: usize,
-    exact: usize,
+    corpus: Exact,
+    random: Exact,
     plies: usize,
     unbroken: usize,
     silent: usize,
@@ -26,10 +27,36 @@ pub struct Row {
     delays: Vec<Millis>,
 }
 
-impl Row {
-    pub fn add(&mut self, verdict: &Verdict) {
+/// How many games of one origin were read exactly.
+#[derive(Default)]
+struct Exact {
+    games: usize,
+    exact: usize,
+    named: usize,
+}
+
+impl Exact {
+    fn add(&mut self, verdict: &Verdict) {
         self.games += 1;
         self.exact += usize::from(verdict.exact);
+        self.named += usize::from(verdict.named);
+    }
+
+    /// So many exactly, and so many with the alternatives that are named.
+    fn of(&self) -> String {
+        match self.games {
+            0 => "-".into(),
+            games => format!("{}+{}/{games}", self.exact, self.named - self.exact),
+        }
+    }
+}
+
+impl Row {
+    pub fn add(&mut self, origin: Origin, verdict: &Verdict) {
+        match origin {
+            Origin::Corpus => self.corpus.add(verdict),
+            Origin::Random => self.random.add(verdict),
+        }
         self.plies += verdict.plies;
         self.unbroken += verdict.unbroken;
         self.silent += usize::from(verdict.silent);
@@ -48,8 +75,9 @@ impl Row {
     pub fn line(&mut self, name: &str) -> String {
         self.delays.sort_unstable();
         format!(
-            "{name:<21} {:>11} {:>13} {:>7} {:>7} {:>13} {:>15} {:>15} {:>12.2} {:>7} {:>9}",
-            of(self.exact, self.games),
+            "{name:<21} {:>12} {:>12} {:>13} {:>7} {:>7} {:>13} {:>15} {:>15} {:>12.2} {:>7} {:>9}",
+            self.corpus.of(),
+            self.random.of(),
             of(self.unbroken, self.plies),
             self.silent,
             self.doubts,

@@ -82,6 +82,8 @@ pub struct Told {
 pub struct Ply {
     pub uci: String,
     pub doubt: Option<Doubt>,
+    /// What else may have been played from here on, each a line of moves.
+    pub alternatives: Vec<String>,
 }
 
 /// An alert with all that it ever was.
@@ -119,6 +121,7 @@ impl Told {
                         .map(|m| Ply {
                             uci: m.uci.clone(),
                             doubt: m.doubt,
+                            alternatives: m.alternatives.clone(),
                         })
                         .collect();
                     for (index, ply) in self.record.iter().enumerate() {

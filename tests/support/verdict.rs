@@ -17,6 +17,8 @@ pub struct Verdict {
     pub unbroken: usize,
     /// The record is what was played, no more and no less; where an illegal move stands, up to that.
     pub exact: bool,
+    /// It is what was played, or names that among the alternatives to what it has.
+    pub named: bool,
     /// Whether an illegal move stands, so that there is no right record of the whole.
     pub ends_irregularly: bool,
     /// A ply is wrong, and neither doubt nor alert says so.
@@ -81,6 +83,7 @@ impl Verdict {
             plies: played.len(),
             unbroken,
             exact,
+            named: exact || is_named(&told.record, &played),
             ends_irregularly,
             silent: !exact && !is_told_of(live, unbroken),
             doubts: told.record.iter().filter(|ply| ply.doubt.is_some()).count(),
@@ -103,6 +106,9 @@ impl Verdict {
         if self.silent {
             text += "SILENT ";
         }
+        if !self.exact && self.named {
+            text += "NAMED ";
+        }
         if !self.exact {
             text += &self.why;
         }
@@ -121,6 +127,21 @@ fn unbroken(record: &[Ply], played: &[&str]) -> usize {
         .zip(played)
         .take_while(|(ply, played)| ply.uci == **played)
         .count()
+}
+
+/// Whether the game is what the record says, or offers as an alternative.
+fn is_named(record: &[Ply], played: &[&str]) -> bool {
+    let (Some((ply, rest)), Some((first, later))) = (record.split_first(), played.split_first())
+    else {
+        return record.is_empty() && played.is_empty();
+    };
+    let alternative = |line: &String| {
+        let line: Vec<&str> = line.split(' ').collect();
+        line.len() <= record.len()
+            && played.starts_with(&line)
+            && is_named(&record[line.len()..], &played[line.len()..])
+    };
+    (ply.uci == *first && is_named(rest, later)) || ply.alternatives.iter().any(alternative)
 }
 
 /// Whether anything says that the record may be wrong from this place on: doubt on that ply or an earlier one, or an alert about the
