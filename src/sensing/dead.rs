@@ -9,9 +9,6 @@ use super::*;
 /// A man that is missed through so many plies may stand on a dead square.
 const PLIES_MISSED: usize = 6;
 
-/// More squares than this are not left unread for one man: too much of the board would be dark.
-const MOST_SQUARES: usize = 8;
-
 /// A square that is not read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unread {
@@ -20,6 +17,8 @@ pub(super) struct Unread {
     shows: Contents,
     /// How long the record was when it was last read.
     since: usize,
+    /// Who may stand there.
+    man: Option<Piece>,
     /// No man was known to stand there, or to have gone, but by the answer: it is still told to the arbiter.
     in_question: bool,
 }
@@ -56,21 +55,49 @@ impl Sensing {
     }
 
     /// The square is not read from here on.
-    fn stop_reading(&mut self, square: Square, since: usize, in_question: bool) {
+    fn stop_reading(
+        &mut self,
+        square: Square,
+        man: Option<Piece>,
+        since: usize,
+        in_question: bool,
+    ) {
         if let Some(shows) = self.picture.at(square) {
             self.picture.forget(square);
             self.unread.push(Unread {
                 square,
                 shows,
                 since,
+                man,
                 in_question,
             });
         }
     }
 
-    /// The sensor of this square has shown a change: it is believed again.
+    /// The sensor of this square has shown a change: it is believed again. Where it is somebody else who came, the man that is missed
+    /// does not stand there.
     pub(super) fn read_again(&mut self, square: Square) {
-        self.unread.retain(|unread| unread.square != square);
+        let Some(index) = (self.unread.iter()).position(|unread| unread.square == square) else {
+            return;
+        };
+        let Unread { man, .. } = self.unread.swap_remove(index);
+        let came = self.picture.piece(square);
+        if came.is_some() && came != man {
+            let missed = self.faults.iter_mut();
+            for fault in missed.filter(|fault| fault.squares.more_than_one()) {
+                fault.squares.discard(square);
+            }
+        }
+    }
+
+    /// The man of the side to move who was nowhere when his player pressed: he has moved, and nobody knows where to.
+    pub(super) fn pressed_missing(&self, tip: &Position) -> Option<Square> {
+        let own = tip.board().by_color(tip.turn()) & self.picture.vacant();
+        let told = |fault: &&Fault| is_told_displaced(fault) && fault.squares.is_subset(own);
+        self.faults
+            .iter()
+            .filter(told)
+            .find_map(|fault| fault.squares.single_square())
     }
 
     /// It has told of a change that leaves it as it was read last: only word of the change before was lost.
@@ -109,8 +136,15 @@ impl Sensing {
             .filter(|fault| self.is_missed(fault, 2, cx.line))
             .any(|fault| from.is_some_and(|from| fault.squares == Bitboard::from(from)));
         if let Some(from) = from.filter(|_| dead) {
-            self.stop_reading(from, cx.line.len(), false);
+            self.stop_reading(from, None, cx.line.len(), false);
         }
+    }
+
+    /// Whether this line has a man taken where a board that knows its men, asked when his move was pressed, did not show him.
+    pub(super) fn was_never_there(&self, tip: &Position, line: &[Move]) -> bool {
+        let [m, reply, ..] = line else { return false };
+        let missing = self.pressed_missing(tip).filter(|_| !self.is_poor());
+        missing.is_some() && m.from() == missing && reply.to() == m.to()
     }
 
     /// What is played tells which squares were wrongly suspected, and which are dead for certain.
@@ -150,8 +184,9 @@ impl Sensing {
             return false;
         };
         let tip = tip.clone();
+        let man = tip.board().piece_at(half);
         for square in dead {
-            self.stop_reading(square, keep, true);
+            self.stop_reading(square, man, keep, true);
         }
         self.jumped(&tip, keep, lines, now, cx);
         // What was told of the one half is told of the other.
@@ -170,9 +205,7 @@ impl Sensing {
     /// Whether this square has been pressed over: that was told. Without a clock whoever answers and rests says the same.
     fn is_gone_on_over(&self, square: Square, cx: &Context<'_>) -> bool {
         let told = |fault: &Fault| {
-            fault.kind == FaultKind::Displaced
-                && fault.level >= Level::Told
-                && fault.squares.single_square() == Some(square)
+            is_told_displaced(fault) && fault.squares.single_square() == Some(square)
         };
         self.faults.iter().any(told) || (!cx.has_clock && self.grace_passed)
     }
@@ -235,6 +268,10 @@ impl Sensing {
                 dead.add(square);
             }
         }
-        (lines.found.len() <= MOST_SQUARES && !dead.is_empty()).then_some((lines, dead))
+        (!dead.is_empty()).then_some((lines, dead))
     }
+}
+
+fn is_told_displaced(fault: &Fault) -> bool {
+    fault.kind == FaultKind::Displaced && fault.level >= Level::Told
 }

@@ -533,9 +533,12 @@ impl Sensing {
             && pressed.is_some_and(|side| fault.side != Some(side));
         let level = if others { Level::Noted } else { level };
         // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
-        let turn = self.view(cx).tip().turn();
+        let tip = self.view(cx).tip();
+        let turn = tip.turn();
+        let missing = self.pressed_missing(tip).map(Bitboard::from);
         let over = self.faults.iter_mut().find(|known| {
-            known.side == Some(turn) && known.reason.is_some() && known.level >= Level::Told
+            let is_his_deed = known.side == Some(turn) && known.reason.is_some();
+            known.level >= Level::Told && (is_his_deed || missing == Some(known.squares))
         });
         if fault.kind == FaultKind::OutOfTurn
             && let Some(known) = over

@@ -282,6 +282,9 @@ impl Sensing {
         let in_order = |line: &[Move]| self.order(tip, line) != Order::Against;
         let lines = explain::lines_over(tip, &self.picture, mask, refilled, 2, in_order);
         let line = self.likeliest(tip, &lines, view.last(), since)?;
+        if self.was_never_there(tip, &line) {
+            return None;
+        }
         if self.is_poor() && !self.is_answer(tip, &line, since, open, pressed, now) {
             return None;
         }

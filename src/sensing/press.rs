@@ -327,8 +327,8 @@ impl Sensing {
         let his_turn = !press.spent && !completed && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {
             // What is on its way off the board has left it by then.
-            let passes = self.victim_about(&self.view(cx)).is_some();
-            if passes && now < press.at + self.timing.dump {
+            let passed = self.victim_about(&self.view(cx)).unwrap_or_default();
+            if passed.any() && now < press.at + self.timing.dump {
                 self.wait_for_hand(press);
                 return;
             }

@@ -41,6 +41,9 @@ impl Sensing {
             self.tell_castling_begun(now, cx);
             return;
         }
+        if pressed.is_some() && self.read_over_dead(now, cx) {
+            return;
+        }
         let view = self.view(cx);
         let older = self.older(&view, now, cx);
         if older.is_none() && self.look_further_back(now, cx) {
@@ -197,6 +200,9 @@ impl Sensing {
     /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
     /// way. A look with many changes tells of others that nobody saw.
     pub(super) fn may_have_passed(&self, from: &Position, line: &[Move], since: Millis) -> bool {
+        if self.was_never_there(from, line) {
+            return false;
+        }
         let differing = self.picture.differing(from.board());
         if (differing & self.trail.unordered()).any() {
             return true;
@@ -622,7 +628,8 @@ impl Sensing {
         // irregular move stands that was pressed over, a man that goes back answers it.
         let stands =
             |fault: &Fault| fault.level == Level::Confirmed && fault.kind == FaultKind::IllegalMove;
-        if self.faults.iter().any(stands) {
+        // And whoever pressed has answered what would be taken back, be his man missing.
+        if self.faults.iter().any(stands) || self.pressed_missing(view.tip()).is_some() {
             return None;
         }
         let set_aside = self.faulty();
