@@ -662,6 +662,7 @@ impl Sensing {
         if fault.level > Level::Noted || (cx.unstarted && cx.line.is_empty()) {
             return None;
         }
+        let since = fault.since.max(self.heard_since);
         match fault.kind {
             FaultKind::IllegalMove | FaultKind::OutOfTurn if cx.has_clock => None,
             FaultKind::Displaced => {
@@ -673,7 +674,7 @@ impl Sensing {
                     return None;
                 }
                 Some(
-                    fault.since
+                    since
                         + if missing {
                             self.timing.missing
                         } else {
@@ -681,7 +682,7 @@ impl Sensing {
                         },
                 )
             }
-            _ => Some(fault.since + self.timing.displaced),
+            _ => Some(since + self.timing.displaced),
         }
     }
 

@@ -352,6 +352,10 @@ pub struct Sensing {
     lost: Option<fast::Lost>,
     /// The board could not be heard for a while, and nothing it has shown since agrees with the record.
     unheard: bool,
+    /// Nothing can be heard of the board: it shows what it showed last, and that says nothing.
+    silent: bool,
+    /// Since when it is heard again.
+    heard_since: Millis,
     /// When what was read in fast play is read once more.
     check_at: Option<Millis>,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
@@ -428,6 +432,8 @@ impl Sensing {
             retraced: false,
             lost: None,
             unheard: false,
+            silent: false,
+            heard_since: 0,
             check_at: None,
             look_due: false,
             waiting: None,
@@ -594,6 +600,9 @@ impl Sensing {
                 by: CompletedBy::Press,
             });
         }
+        if self.silent {
+            return;
+        }
         // Two presses within half a second: the first is judged by what is known now.
         if let Some(earlier) = self.presses.back_mut() {
             earlier.overtaken = true;
@@ -614,9 +623,19 @@ impl Sensing {
         self.frozen_since.get_or_insert(now);
     }
 
+    /// The board is gone, or says nothing any more. What was pressed over what it showed last may not have been shown.
+    pub fn handle_silence(&mut self) {
+        self.silent = true;
+        for press in &mut self.presses {
+            press.overtaken = true;
+        }
+    }
+
     /// The board is heard again, and was not for a while.
     pub fn handle_heard(&mut self, now: Millis) {
         self.unheard = true;
+        self.silent = false;
+        self.heard_since = now;
         self.film.note(now, Scene::Heard);
     }
 
@@ -725,6 +744,8 @@ impl Sensing {
             frozen_since: self.frozen_since,
             sign: self.sign,
             sign_told: self.sign_told,
+            silent: self.silent,
+            heard_since: self.heard_since,
             in_sync: self.in_sync,
             observations: std::mem::take(&mut self.observations),
             ..Sensing::new(self.timing)

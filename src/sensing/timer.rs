@@ -68,6 +68,12 @@ impl Timer {
         }
     }
 
+    /// Whether it takes for shown what the board shows at rest.
+    fn is_of_rest(self) -> bool {
+        use Timer::{Displaced, Dump, Gone, Grace, Retraced};
+        matches!(self, Retraced | Dump | Gone | Grace | Displaced)
+    }
+
     /// Whether it goes off only while moves are followed.
     fn is_of_play(self) -> bool {
         !matches!(self, Timer::Sign | Timer::Settle)
@@ -127,10 +133,10 @@ impl Sensing {
     /// When this is due, if it waits at all.
     #[inline(always)]
     fn due(&self, timer: Timer, cx: &Context<'_>) -> Option<Millis> {
-        if timer.is_of_play() && !cx.following {
+        if (timer.is_of_play() && !cx.following) || (timer.is_of_rest() && self.silent) {
             return None;
         }
-        let rested = |time: Millis| self.last_change + time;
+        let rested = |time: Millis| self.last_change.max(self.heard_since) + time;
         match timer {
             Timer::Look => self.look_due.then_some(self.last_change),
             Timer::Sign => {

@@ -106,6 +106,9 @@ impl Table {
                 self.names.reconnect();
                 self.sensing.handle_heard(self.now);
                 self.heard_after_the_end();
+            } else if before == Link::Ok {
+                self.sensing.handle_silence();
+                self.silence_after_the_end();
             }
             self.tell_link();
         }

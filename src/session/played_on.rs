@@ -146,6 +146,10 @@ impl Table {
         }
     }
 
+    pub(super) fn silence_after_the_end(&mut self) {
+        self.sense_after_the_end(|sensing, _| sensing.handle_silence());
+    }
+
     pub(super) fn heard_after_the_end(&mut self) {
         let now = self.now;
         self.sense_after_the_end(|sensing, _| sensing.handle_heard(now));
