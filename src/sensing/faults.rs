@@ -379,6 +379,13 @@ impl Sensing {
         let Some(attempt) = attempt else {
             return fault;
         };
+        // What was done while the clocks stood is no move of anybody's.
+        if open
+            .into_iter()
+            .all(|square| self.stood.contains(&self.trail.at(square)))
+        {
+            return fault;
+        }
         fault.side = Some(attempt.color());
         fault.reason = Some(attempt.reason(position));
         fault.uci = attempt.uci(position);

@@ -365,6 +365,8 @@ pub struct Sensing {
     /// The number of the first change after that command.
     waiting_since: u64,
     frozen_since: Option<Millis>,
+    /// From when to when it stood last: who set men up then has played nothing.
+    stood: std::ops::Range<Millis>,
     /// The clock has begun to run again, and the placement was not matched since.
     resumed: bool,
     sign: Option<(Millis, GameResult)>,
@@ -439,6 +441,7 @@ impl Sensing {
             waiting: None,
             waiting_since: 0,
             frozen_since: None,
+            stood: 0..0,
             resumed: false,
             sign: None,
             sign_told: false,
@@ -641,7 +644,10 @@ impl Sensing {
 
     /// The clock runs: the placement is matched once.
     pub fn handle_clock_running(&mut self, now: Millis, cx: &Context<'_>) {
-        if self.frozen_since.take().is_some() && cx.following {
+        if let Some(since) = self.frozen_since.take()
+            && cx.following
+        {
+            self.stood = since..now;
             self.film.cut(now);
             self.searched = false;
             self.look_due = true;
