@@ -196,7 +196,21 @@ impl Sensing {
 
     /// Whether the last move is over, so that what would make it `m` is something else.
     pub(super) fn is_done(&self, view: &View<'_>, m: Move) -> bool {
-        self.was_let_go_of(view, m) || self.has_put_victim_down(view)
+        self.was_let_go_of(view, m) || self.has_put_victim_down(view) || self.was_no_victim(view, m)
+    }
+
+    /// Whether the capture `m` would have left its victim standing past the press where the man of the last move seems to have gone,
+    /// and that is too far from where he was taken: nobody carries him about.
+    fn was_no_victim(&self, view: &View<'_>, m: Move) -> bool {
+        let Some(keep) = view.len().checked_sub(1) else {
+            return false;
+        };
+        let stopped = view.last().filter(|last| last.from() == m.from());
+        let beside = attacks::king_attacks(m.to());
+        self.is_poor()
+            && m.is_capture()
+            && view.is_pressed(keep)
+            && stopped.is_some_and(|last| last.to() != m.to() && !beside.contains(last.to()))
     }
 
     /// Whether the last move is a capture of which a board that knows no men showed all that it can: the victim lifted, and another

@@ -206,7 +206,8 @@ impl Sensing {
             _ => n,
         };
         let from = self.standpoint(&view, keep);
-        let captures = self.unseen_captures(&from, None);
+        let mut captures = self.unseen_captures(&from, None);
+        captures.retain(|m| keep == n || !self.is_done(&view, *m));
         let Some(&m) = captures.first() else {
             return false;
         };
