@@ -271,6 +271,32 @@ impl Rivals {
         sum(&rival.weights) - sum(own)
     }
 
+    /// These, each alone, and then those that may all be right together: one of them is over where the next begins.
+    fn chains<'a>(&self, doubts: Vec<&'a Rival>, record: &View<'_>) -> Vec<Vec<&'a Rival>> {
+        let mut chains: Vec<Vec<&Rival>> = doubts.iter().map(|rival| vec![*rival]).collect();
+        let mut index = 0;
+        while let Some(chain) = chains.get(index).cloned() {
+            index += 1;
+            let Some(last) = chain.last().filter(|last| last.joined) else {
+                continue;
+            };
+            let behind: i64 = chain.iter().map(|rival| self.behind(rival)).sum();
+            let is_exchange = chain.iter().all(|rival| rival.differs_in_exchange(record));
+            let may_follow = |next: &&&Rival| {
+                next.base >= last.end()
+                    && (behind + self.behind(next) <= DOUBT
+                        || (is_exchange && next.differs_in_exchange(record)))
+            };
+            for next in doubts.iter().filter(may_follow) {
+                if chains.len() >= MOST {
+                    return chains;
+                }
+                chains.push([chain.as_slice(), &[*next]].concat());
+            }
+        }
+        chains
+    }
+
     /// The lines that are a doubt about the record, which is the first of them; nothing where there is none.
     fn readings(&self, record: &View<'_>, told: bool) -> Option<Readings> {
         let doubts: Vec<&Rival> = self
@@ -286,11 +312,13 @@ impl Rivals {
             .filter_map(|ply| record.mv(ply))
             .collect();
         let mut lines = vec![own.clone()];
-        for rival in doubts {
+        for chain in self.chains(doubts, record) {
             let mut line = own.clone();
-            for (index, seen) in rival.moves.iter().enumerate() {
-                if let Some(slot) = line.get_mut(rival.base - keep + index) {
-                    *slot = seen.mv;
+            for rival in chain {
+                for (index, seen) in rival.moves.iter().enumerate() {
+                    if let Some(slot) = line.get_mut(rival.base - keep + index) {
+                        *slot = seen.mv;
+                    }
                 }
             }
             if !lines.contains(&line) {
