@@ -686,7 +686,9 @@ impl Sensing {
             self.tell_tentative(tentative, cx);
             return;
         }
-        self.tell_gone(now, cx);
+        if !self.tell_gone(now, cx) {
+            self.tell_gone_or_rival(now, cx);
+        }
     }
 
     /// The game has ended: only the result sign is looked for.

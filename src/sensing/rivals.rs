@@ -733,6 +733,15 @@ impl Sensing {
         self.try_rivals_within(KEPT, cx, ask)
     }
 
+    /// The same of those that are a doubt about the record.
+    pub(super) fn try_doubts<T>(
+        &mut self,
+        cx: &Context<'_>,
+        ask: impl FnMut(&mut Sensing) -> Option<T>,
+    ) -> Option<T> {
+        self.try_rivals_within(DOUBT, cx, ask)
+    }
+
     fn try_rivals_within<T>(
         &mut self,
         behind: i64,

@@ -341,21 +341,36 @@ impl Sensing {
 
     /// A man has been gone for longer than anybody holds one, and nothing else is wrong: he has captured, and nobody pressed.
     pub(super) fn tell_long_gone(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.waiting.is_some() || self.frozen_since.is_some() || self.sign.is_some() {
+            return;
+        }
+        // Where he was seen on the way he has not stayed.
+        let passed = self.tentative.take_if(|tentative| !tentative.shown);
+        if self.tentative.is_none() && !self.tell_gone_or_rival(now, cx) {
+            self.tentative = passed;
+        }
+    }
+
+    /// The one man who is gone has captured, as the record has it or one of the readings that are a doubt about it.
+    pub(super) fn tell_gone_or_rival(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let tell = |sensing: &mut Sensing| {
+            let is_told = sensing.is_own_man_gone(cx) && sensing.tell_gone(now, cx);
+            is_told.then_some(())
+        };
+        tell(self).is_some() || self.try_doubts(cx, tell).is_some()
+    }
+
+    /// Whether all that is wrong is that a man of the side to move is gone.
+    fn is_own_man_gone(&self, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let tip = view.tip();
         let gone = self.picture.differing(tip.board()) & !self.mask(&view);
         let own = gone & self.picture.vacant() & tip.board().by_color(tip.turn());
-        let stands_still = self.waiting.is_none()
-            && self.frozen_since.is_none()
-            && self.sign.is_none()
-            && self.tentative.is_none();
-        if stands_still && own == gone && own.count() == 1 {
-            self.tell_gone(now, cx);
-        }
+        own == gone && own.count() == 1
     }
 
     /// The man who is gone, and will not come back, has captured.
-    pub(super) fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) {
+    pub(super) fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let mut from = self.standpoint(&view, view.len());
         if self.sign.is_some() {
@@ -368,11 +383,12 @@ impl Sensing {
             .first()
             .filter(|m| self.may_play(from.position, **m))
         else {
-            return;
+            return false;
         };
         let seen = self.seen_from(&from, m, now);
         self.arrived_by(vec![seen], now, cx);
         self.flush(cx);
+        true
     }
 
     /// From the tip, or where his last move stopped on the way.
