@@ -337,6 +337,8 @@ pub struct Sensing {
     /// What was told of the record in this call and not taken yet: so many of its plies, and what follows them.
     ahead: Option<(usize, Vec<Seen>)>,
     rivals: Rivals,
+    /// The ply at this index as it was read before its man was supposed to have captured instead.
+    doubted: Option<(usize, Seen)>,
     faults: Vec<Fault>,
     next_fault: u32,
     /// Squares whose sensor is not believed.
@@ -419,6 +421,7 @@ impl Sensing {
             promotions_seen: false,
             ahead: None,
             rivals: Rivals::default(),
+            doubted: None,
             faults: Vec::new(),
             next_fault: 1,
             unread: Vec::new(),

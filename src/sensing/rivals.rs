@@ -765,6 +765,24 @@ impl Sensing {
         None
     }
 
+    /// Looks the placement up beside the record with this ply in place of those from there on.
+    pub(super) fn match_after(
+        &mut self,
+        keep: usize,
+        seen: Seen,
+        now: Millis,
+        cx: &Context<'_>,
+    ) -> bool {
+        let rival = Rival {
+            base: keep,
+            moves: vec![seen],
+            weights: vec![0],
+            joined: false,
+        };
+        let mut ask = |sensing: &mut Sensing| sensing.match_near(now, cx).then_some(());
+        self.try_rival(rival, &mut ask).is_some()
+    }
+
     /// Asks this one.
     fn try_rival<T>(
         &mut self,
@@ -837,6 +855,13 @@ impl Sensing {
                     .last()
                     .is_none_or(|seen| seen.after.board().color_at(square) == man)
         })
+    }
+
+    /// Whether this is so where some other line leads that may be the game.
+    pub(super) fn is_so_in_a_rival(&self, is_so: impl Fn(&Position) -> bool) -> bool {
+        let open = self.rivals.others.iter().filter(|rival| !rival.joined);
+        open.filter_map(|rival| rival.moves.last())
+            .any(|last| is_so(&last.after))
     }
 
     /// Whether the board tells of a man no more than that he stands there, or whose he is.

@@ -31,6 +31,11 @@ impl Sensing {
         if differing.is_empty() {
             return;
         }
+        if pressed.is_none() && self.suppose_glimpsed(now, cx) {
+            return;
+        }
+        let view = self.view(cx);
+        let tip = view.tip();
         if explain::only_hands(tip, &self.picture, differing) {
             if has_gone_on && !self.is_poor() {
                 self.read_several(2, now, cx);
