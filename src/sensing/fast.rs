@@ -205,7 +205,8 @@ impl Sensing {
         };
         let view = self.view(cx);
         let open = self.picture.differing(view.tip().board()) & !self.gone(&view);
-        let moves_on = explain::is_in_progress(view.tip(), &self.picture, open);
+        let moves_on = explain::is_in_progress(view.tip(), &self.picture, open)
+            || self.is_going_on_to_take(&view);
         // Whoever takes his time comes to rest, and is read then.
         let is_fast =
             lost.since <= view.seen_at(view.len()) + FAST_MS || self.are_men_put_down_fast(now);
@@ -233,6 +234,17 @@ impl Sensing {
             rests,
             ..lost
         });
+    }
+
+    /// Whether the man that was seen on his way may have taken by now, his victim passing over another square.
+    fn is_going_on_to_take(&self, view: &View<'_>) -> bool {
+        let stopped = view.last().filter(|_| !view.moves.is_empty());
+        let is_gone = stopped.is_some_and(|last| self.picture.is_empty(last.to()));
+        self.is_poor() && is_gone && {
+            let before = view.position(view.len() - 1);
+            let open = self.picture.differing(before.board()) & !self.mask(view);
+            explain::is_in_progress(before, &self.picture, open)
+        }
     }
 
     /// Whether the men that stand where nothing explains them stood there some plies ago: they may be taken back, one by one.

@@ -337,6 +337,8 @@ pub struct Sensing {
     /// What was told of the record in this call and not taken yet: so many of its plies, and what follows them.
     ahead: Option<(usize, Vec<Seen>)>,
     rivals: Rivals,
+    /// The ply at this index as it was read before its man was supposed to have captured instead.
+    doubted: Option<(usize, Seen)>,
     faults: Vec<Fault>,
     next_fault: u32,
     /// Squares whose sensor is not believed.
@@ -425,6 +427,7 @@ impl Sensing {
             promotions_seen: false,
             ahead: None,
             rivals: Rivals::default(),
+            doubted: None,
             faults: Vec::new(),
             next_fault: 1,
             unread: Vec::new(),
@@ -711,7 +714,9 @@ impl Sensing {
             self.tell_tentative(tentative, cx);
             return;
         }
-        self.tell_gone(now, cx);
+        if !self.tell_gone(now, cx) {
+            self.tell_gone_or_rival(now, cx);
+        }
     }
 
     /// The game has ended: only the result sign is looked for.

@@ -271,6 +271,32 @@ impl Rivals {
         sum(&rival.weights) - sum(own)
     }
 
+    /// These, each alone, and then those that may all be right together: one of them is over where the next begins.
+    fn chains<'a>(&self, doubts: Vec<&'a Rival>, record: &View<'_>) -> Vec<Vec<&'a Rival>> {
+        let mut chains: Vec<Vec<&Rival>> = doubts.iter().map(|rival| vec![*rival]).collect();
+        let mut index = 0;
+        while let Some(chain) = chains.get(index).cloned() {
+            index += 1;
+            let Some(last) = chain.last().filter(|last| last.joined) else {
+                continue;
+            };
+            let behind: i64 = chain.iter().map(|rival| self.behind(rival)).sum();
+            let is_exchange = chain.iter().all(|rival| rival.differs_in_exchange(record));
+            let may_follow = |next: &&&Rival| {
+                next.base >= last.end()
+                    && (behind + self.behind(next) <= DOUBT
+                        || (is_exchange && next.differs_in_exchange(record)))
+            };
+            for next in doubts.iter().filter(may_follow) {
+                if chains.len() >= MOST {
+                    return chains;
+                }
+                chains.push([chain.as_slice(), &[*next]].concat());
+            }
+        }
+        chains
+    }
+
     /// The lines that are a doubt about the record, which is the first of them; nothing where there is none.
     fn readings(&self, record: &View<'_>, told: bool) -> Option<Readings> {
         let doubts: Vec<&Rival> = self
@@ -286,11 +312,13 @@ impl Rivals {
             .filter_map(|ply| record.mv(ply))
             .collect();
         let mut lines = vec![own.clone()];
-        for rival in doubts {
+        for chain in self.chains(doubts, record) {
             let mut line = own.clone();
-            for (index, seen) in rival.moves.iter().enumerate() {
-                if let Some(slot) = line.get_mut(rival.base - keep + index) {
-                    *slot = seen.mv;
+            for rival in chain {
+                for (index, seen) in rival.moves.iter().enumerate() {
+                    if let Some(slot) = line.get_mut(rival.base - keep + index) {
+                        *slot = seen.mv;
+                    }
                 }
             }
             if !lines.contains(&line) {
@@ -705,6 +733,15 @@ impl Sensing {
         self.try_rivals_within(KEPT, cx, ask)
     }
 
+    /// The same of those that are a doubt about the record.
+    pub(super) fn try_doubts<T>(
+        &mut self,
+        cx: &Context<'_>,
+        ask: impl FnMut(&mut Sensing) -> Option<T>,
+    ) -> Option<T> {
+        self.try_rivals_within(DOUBT, cx, ask)
+    }
+
     fn try_rivals_within<T>(
         &mut self,
         behind: i64,
@@ -726,6 +763,24 @@ impl Sensing {
             }
         }
         None
+    }
+
+    /// Looks the placement up beside the record with this ply in place of those from there on.
+    pub(super) fn match_after(
+        &mut self,
+        keep: usize,
+        seen: Seen,
+        now: Millis,
+        cx: &Context<'_>,
+    ) -> bool {
+        let rival = Rival {
+            base: keep,
+            moves: vec![seen],
+            weights: vec![0],
+            joined: false,
+        };
+        let mut ask = |sensing: &mut Sensing| sensing.match_near(now, cx).then_some(());
+        self.try_rival(rival, &mut ask).is_some()
     }
 
     /// Asks this one.
@@ -800,6 +855,13 @@ impl Sensing {
                     .last()
                     .is_none_or(|seen| seen.after.board().color_at(square) == man)
         })
+    }
+
+    /// Whether this is so where some other line leads that may be the game.
+    pub(super) fn is_so_in_a_rival(&self, is_so: impl Fn(&Position) -> bool) -> bool {
+        let open = self.rivals.others.iter().filter(|rival| !rival.joined);
+        open.filter_map(|rival| rival.moves.last())
+            .any(|last| is_so(&last.after))
     }
 
     /// Whether the board tells of a man no more than that he stands there, or whose he is.

@@ -31,6 +31,11 @@ impl Sensing {
         if differing.is_empty() {
             return;
         }
+        if pressed.is_none() && self.suppose_glimpsed(now, cx) {
+            return;
+        }
+        let view = self.view(cx);
+        let tip = view.tip();
         if explain::only_hands(tip, &self.picture, differing) {
             if has_gone_on && !self.is_poor() {
                 self.read_several(2, now, cx);
@@ -620,6 +625,7 @@ impl Sensing {
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
             if let Some(m) = sole(&found)
                 && !(keep + 1 == n && self.is_done(view, m))
+                && self.may_have_gone_back(view, keep, m)
             {
                 return Some((keep, vec![Seen::new(position, m, now)]));
             }
@@ -639,6 +645,28 @@ impl Sensing {
         };
         let keep = self.takebacks(view, cx).rev().find(beside)?;
         Some((keep, Vec::new()))
+    }
+
+    /// Whether men can have gone back to where they stood after so many plies, and `m` been played from there: where two men have stood on
+    /// one square the later of them came there after the other had left, unless he took him.
+    fn may_have_gone_back(&self, view: &View<'_>, keep: usize, m: Move) -> bool {
+        if !self.is_poor() {
+            return true;
+        }
+        let before = view.position(keep);
+        let after = before.play(m);
+        let (was, is) = (view.tip().board(), after.board());
+        (keep..view.len()).all(|index| {
+            let Some(to) = view.mv(index).map(|played| played.to()) else {
+                return true;
+            };
+            let has_other_man = is.piece_at(to).is_some() && is.piece_at(to) != was.piece_at(to);
+            let takes = m.to() == to && m.is_capture();
+            // Who took unseen may not have been there at all.
+            let was_seen = self.trail.at(to) > view.seen_at(index);
+            let has_changed = self.trail.at(to) > view.seen_at(index + 1);
+            !has_other_man || takes || !was_seen || has_changed
+        })
     }
 
     /// Several plies were played while nobody looked. Their order is told by the squares, if by anything.

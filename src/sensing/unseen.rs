@@ -188,18 +188,23 @@ impl Sensing {
         Seen::new(from.position, m, at)
     }
 
-    /// A man has been gone for a while, and one capture alone can have taken him where he is.
+    /// A man has been gone for a while, and one capture alone can have taken him where he is. Who has pressed and was only glimpsed where
+    /// he seemed to stand has captured in any case.
     pub(super) fn suppose_capture(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         if !self.is_poor() || self.frozen_since.is_some() {
             return false;
         }
+        if self.suppose_answered(now, cx) {
+            return true;
+        }
         let view = self.view(cx);
         let n = view.len();
+        let is_glimpsed = n > 0 && self.was_glimpsed(&view, n - 1);
         // He may be the one that moved last, and have gone on from where he stopped.
         let keep = match view.last() {
             Some(last)
                 if self.picture.is_empty(last.to())
-                    && (!self.is_completed(n, cx) || self.was_glimpsed(&view, last)) =>
+                    && (!self.is_completed(n, cx) || is_glimpsed) =>
             {
                 n - 1
             }
@@ -209,15 +214,16 @@ impl Sensing {
         let mut captures = self.unseen_captures(&from, None);
         captures.retain(|m| keep == n || !self.is_done(&view, *m));
         let Some(&m) = captures.first() else {
-            return false;
+            return keep < n && self.suppose_both(now, cx);
         };
-        let goes_elsewhere = captures.iter().any(|other| other.to() != m.to());
+        let has_captured = keep < n && is_glimpsed && view.is_pressed(n - 1);
+        let goes_elsewhere = !has_captured && captures.iter().any(|other| other.to() != m.to());
         let position = from.position;
         let board = position.board();
         let theirs = self.picture.differing(board) & board.by_color(!position.turn());
-        let is_his = m
-            .from()
-            .is_some_and(|from| self.agree_on(from, Some(position.turn())));
+        let is_his = has_captured
+            || m.from()
+                .is_some_and(|from| self.agree_on(from, Some(position.turn())));
         if goes_elsewhere || theirs.any() || !is_his {
             return false;
         }
@@ -228,17 +234,97 @@ impl Sensing {
             false => self.timing.hand,
         };
         self.arrived_from(keep, vec![seen], now, cx);
-        let stood = now.saturating_sub(self.last_change);
-        if let Some(tentative) = &mut self.tentative {
-            tentative.supposed = true;
-            tentative.hold = tentative.hold.max(hand.saturating_sub(stood));
-        }
+        self.suppose_for(hand, now);
         true
     }
 
-    /// Whether the man that moved last, be it that he was pressed, was seen for no longer than a captured man who passes by.
-    fn was_glimpsed(&self, view: &View<'_>, last: Move) -> bool {
-        !last.is_capture() && !last.is_castle() && self.was_brief(view)
+    /// What was read just now is told once it has stood for so long, and is only supposed until then.
+    fn suppose_for(&mut self, time: Millis, now: Millis) {
+        let stood = now.saturating_sub(self.last_change);
+        if let Some(tentative) = &mut self.tentative {
+            tentative.supposed = true;
+            tentative.hold = tentative.hold.max(time.saturating_sub(stood));
+        }
+    }
+
+    /// The man that moved last has pressed and is there no more: what was seen there was a captured man on his way off the board.
+    pub(super) fn suppose_glimpsed(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let n = view.len();
+        n > 0
+            && view.is_pressed(n - 1)
+            && self.was_glimpsed(&view, n - 1)
+            && (self.read_last_anew(now, cx) || self.suppose_capture(now, cx))
+    }
+
+    /// The same of the man who made the move before the last: he was gone again before he can have seen the answer to his move.
+    fn suppose_answered(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let n = view.len();
+        let Some(keep) = n.checked_sub(2) else {
+            return false;
+        };
+        let is_gone = self.was_glimpsed(&view, keep)
+            && view
+                .mv(keep)
+                .is_some_and(|m| self.trail.at(m.to()) < view.seen_at(n) + look::LET_GO_MS);
+        is_gone && self.suppose_both(now, cx)
+    }
+
+    /// The last two plies again, the same men with other captures, where one of them was only glimpsed.
+    fn suppose_both(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let n = view.len();
+        let Some(keep) = n.checked_sub(2) else {
+            return false;
+        };
+        let (Some(first), Some(second)) = (view.mv(keep), view.mv(keep + 1)) else {
+            return false;
+        };
+        let read = [first, second];
+        let may_differ = [keep, keep + 1].map(|index| self.was_glimpsed(&view, index));
+        if !may_differ.contains(&true) {
+            return false;
+        }
+        let before = view.position(keep);
+        let since = view.seen_at(keep);
+        let fits = |line: &[Move]| {
+            line.iter()
+                .zip(read)
+                .zip(may_differ)
+                .all(|((m, read), may_differ)| {
+                    m.from() == read.from()
+                        && match may_differ {
+                            true => m.is_capture() && *m != read,
+                            false => *m == read || (m.is_capture() && read.is_capture()),
+                        }
+                })
+        };
+        let lines = explain::lines_to(before, &self.picture, self.mask(&view), 2, |line| {
+            line.len() < 2 || fits(line)
+        });
+        let Some(line) = self.likeliest(before, &lines, view.last_of(keep), since) else {
+            return false;
+        };
+        let hand = match may_differ {
+            [_, true] => self.timing.quiet,
+            [_, false] => self.timing.hand,
+        };
+        let moves = self.seen(before, &line, now);
+        self.otherwise(keep, moves, now, cx);
+        self.suppose_for(hand, now);
+        true
+    }
+
+    /// Whether the man of the ply at this index is gone from where he went, and was seen there for no longer than a captured man who
+    /// passes by.
+    fn was_glimpsed(&self, view: &View<'_>, index: usize) -> bool {
+        view.mv(index).is_some_and(|m| {
+            !m.is_capture()
+                && !m.is_castle()
+                && self.picture.is_empty(m.to())
+                && self.trail.at(m.to()) < view.seen_at(index + 1) + self.timing.hand
+        })
     }
 
     /// Whether the square that the last move led to was left again soon after.
@@ -286,8 +372,9 @@ impl Sensing {
         if !self.picture.is_empty(view.last()?.to()) || pressed.is_some_and(|side| side != turn) {
             return None;
         }
-        // Where he was pressed and stood, he had moved.
-        if self.is_completed(keep + 1, cx) && !self.was_brief(&view) {
+        // Where he was pressed and stood, he had moved; not where he is only supposed to have taken.
+        let is_recorded = view.keep > keep;
+        if is_recorded && self.is_completed(keep + 1, cx) && !self.was_brief(&view) {
             return None;
         }
         let since = view.seen_at(keep);
@@ -342,21 +429,36 @@ impl Sensing {
 
     /// A man has been gone for longer than anybody holds one, and nothing else is wrong: he has captured, and nobody pressed.
     pub(super) fn tell_long_gone(&mut self, now: Millis, cx: &Context<'_>) {
+        if self.waiting.is_some() || self.frozen_since.is_some() || self.sign.is_some() {
+            return;
+        }
+        // Where he was seen on the way he has not stayed.
+        let passed = self.tentative.take_if(|tentative| !tentative.shown);
+        if self.tentative.is_none() && !self.tell_gone_or_rival(now, cx) {
+            self.tentative = passed;
+        }
+    }
+
+    /// The one man who is gone has captured, as the record has it or one of the readings that are a doubt about it.
+    pub(super) fn tell_gone_or_rival(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let tell = |sensing: &mut Sensing| {
+            let is_told = sensing.is_own_man_gone(cx) && sensing.tell_gone(now, cx);
+            is_told.then_some(())
+        };
+        tell(self).is_some() || self.try_doubts(cx, tell).is_some()
+    }
+
+    /// Whether all that is wrong is that a man of the side to move is gone.
+    fn is_own_man_gone(&self, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let tip = view.tip();
         let gone = self.picture.differing(tip.board()) & !self.mask(&view);
         let own = gone & self.picture.vacant() & tip.board().by_color(tip.turn());
-        let stands_still = self.waiting.is_none()
-            && self.frozen_since.is_none()
-            && self.sign.is_none()
-            && self.tentative.is_none();
-        if stands_still && own == gone && own.count() == 1 {
-            self.tell_gone(now, cx);
-        }
+        own == gone && own.count() == 1
     }
 
     /// The man who is gone, and will not come back, has captured.
-    pub(super) fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) {
+    pub(super) fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let mut from = self.standpoint(&view, view.len());
         if self.sign.is_some() {
@@ -369,11 +471,12 @@ impl Sensing {
             .first()
             .filter(|m| self.may_play(from.position, **m))
         else {
-            return;
+            return false;
         };
         let seen = self.seen_from(&from, m, now);
         self.arrived_by(vec![seen], now, cx);
         self.flush(cx);
+        true
     }
 
     /// From the tip, or where his last move stopped on the way.

@@ -94,6 +94,8 @@ impl Sensing {
         let mut reached = Bitboard::EMPTY;
         let mut lifted: Option<Millis> = None;
         let mut position = from.clone();
+        // Whom the move before took may still have been on his way off the board.
+        let taken_before = last.filter(|last| last.is_capture());
         let mut last = last;
         for m in line {
             let to = m.to();
@@ -126,6 +128,10 @@ impl Sensing {
             last = Some(*m);
             position = position.play(*m);
         }
+        let is_left_before = |square: Square| {
+            taken_before.is_some_and(|last| attacks::king_attacks(last.to()).contains(square))
+                && lifted.is_some_and(|lifted| self.trail.at(square) < lifted)
+        };
         for square in self.trail.changed_since(since) & !explained {
             weight += if !self.picture.is_empty(square) {
                 match lifted {
@@ -134,6 +140,8 @@ impl Sensing {
                 }
             } else if from.board().piece_at(square).is_some() {
                 // A man in a hand says nothing.
+                0
+            } else if is_left_before(square) {
                 0
             } else if beside.contains(square) {
                 PASSED_BESIDE
