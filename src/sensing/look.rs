@@ -250,21 +250,23 @@ impl Sensing {
 
     /// Whether the last move is over, so that what would make it `m` is something else.
     pub(super) fn is_done(&self, view: &View<'_>, m: Move) -> bool {
-        self.was_let_go_of(view, m) || self.has_put_victim_down(view) || self.was_no_victim(view, m)
+        let last = view.len().checked_sub(1);
+        self.was_let_go_of(view, m)
+            || self.has_put_victim_down(view)
+            || last.is_some_and(|last| self.was_no_victim(view, last, m))
     }
 
-    /// Whether the capture `m` would have left its victim standing past the press where the man of the last move seems to have gone,
-    /// and that is too far from where he was taken: nobody carries him about.
-    fn was_no_victim(&self, view: &View<'_>, m: Move) -> bool {
-        let Some(keep) = view.len().checked_sub(1) else {
-            return false;
-        };
-        let stopped = view.last().filter(|last| last.from() == m.from());
+    /// Whether the capture `m`, in place of the ply at this index, would have left its victim standing past the press where the man of
+    /// that ply seems to have gone, and that is too far from where he was taken: nobody carries him about.
+    pub(super) fn was_no_victim(&self, view: &View<'_>, index: usize, m: Move) -> bool {
         let beside = attacks::king_attacks(m.to());
+        let is_far = |stop: Move| {
+            stop.from() == m.from() && stop.to() != m.to() && !beside.contains(stop.to())
+        };
         self.is_poor()
             && m.is_capture()
-            && view.is_pressed(keep)
-            && stopped.is_some_and(|last| last.to() != m.to() && !beside.contains(last.to()))
+            && view.is_pressed(index)
+            && view.mv(index).is_some_and(is_far)
     }
 
     /// Whether the last move is a capture of which a board that knows no men showed all that it can: the victim lifted, and another

@@ -288,18 +288,19 @@ impl Sensing {
         }
         let before = view.position(keep);
         let since = view.seen_at(keep);
-        let fits = |line: &[Move]| {
-            line.iter()
-                .zip(read)
-                .zip(may_differ)
-                .all(|((m, read), may_differ)| {
-                    m.from() == read.from()
-                        && match may_differ {
-                            true => m.is_capture() && *m != read,
-                            false => *m == read || (m.is_capture() && read.is_capture()),
-                        }
-                })
-        };
+        let fits =
+            |line: &[Move]| {
+                (keep..).zip(line).zip(read).zip(may_differ).all(
+                    |(((index, m), read), may_differ)| {
+                        m.from() == read.from()
+                            && !self.was_no_victim(&view, index, *m)
+                            && match may_differ {
+                                true => m.is_capture() && *m != read,
+                                false => *m == read || (m.is_capture() && read.is_capture()),
+                            }
+                    },
+                )
+            };
         let lines = explain::lines_to(before, &self.picture, self.mask(&view), 2, |line| {
             line.len() < 2 || fits(line)
         });
