@@ -132,11 +132,14 @@ impl Sensing {
             .into_iter()
             .filter(before_press)
             .collect();
-        let moved = match own.single_square() {
+        let moved: Bitboard = match own.single_square() {
             Some(_) => own,
             None => own.into_iter().filter(before_press).collect(),
         };
-        let Some(vacated) = moved.single_square() else {
+        let Some(vacated) = moved
+            .single_square()
+            .or_else(|| self.last_lifted(moved).filter(|_| pressed_at.is_some()))
+        else {
             return Vec::new();
         };
         // The captured man may still be passing over a square on his way off the board; what came since is none if it is the answer.
@@ -168,6 +171,19 @@ impl Sensing {
             .collect();
         let weighed = self.weighed(position, lines, from.last, from.since);
         weighed.into_iter().flat_map(|line| line.moves).collect()
+    }
+
+    /// The one of these that was left long after the others. Who went before he was lifted was knocked off.
+    fn last_lifted(&self, left: Bitboard) -> Option<Square> {
+        let last = left
+            .into_iter()
+            .max_by_key(|square| self.trail.at(*square))?;
+        let is_earlier =
+            |square: Square| self.trail.at(square) + self.timing.hand < self.trail.at(last);
+        left.without(last)
+            .into_iter()
+            .all(is_earlier)
+            .then_some(last)
     }
 
     /// The squares on which these men of the side that answers, who have been lifted, may have been put down since.
