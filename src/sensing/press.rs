@@ -343,15 +343,18 @@ impl Sensing {
             if !self.has_second_look(now, press, cx) {
                 return;
             }
-            if !press.read && self.read_at_last(now, cx) {
+            // In fast play what was seen is read once more, as it soon would be.
+            let reads_stretch = self.check_at.is_some() && !self.has_changed_frozen();
+            if !press.read
+                && (self.read_at_last(now, cx) || (reads_stretch && self.read_stretch(now, cx)))
+            {
                 self.presses.push_front(Press {
                     read: true,
                     ..press
                 });
                 return;
             }
-            let may_come_down = now < press.at + self.timing.dump && self.check_at.is_none();
-            if may_come_down && self.is_lifted_since(press, &self.view(cx)) {
+            if now < press.at + self.timing.dump && self.is_lifted_since(press, &self.view(cx)) {
                 self.presses.push_front(Press {
                     held: Some(self.last_change),
                     ..press

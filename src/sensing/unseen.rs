@@ -381,7 +381,7 @@ impl Sensing {
         let read = |mask: Bitboard| {
             let found = explain::moves_to(tip, &self.picture, differing, mask);
             let one = self.arrived(tip, &found, view.last(), view.seen_at(view.len()));
-            match one {
+            match one.filter(|m| self.may_play(tip, *m) && !self.is_of_another_man(*m)) {
                 Some(m) => Some(self.seen(tip, &[m], now)),
                 None => self.two_plies(&view, differing, mask, true, now),
             }
