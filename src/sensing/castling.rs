@@ -46,7 +46,7 @@ impl Sensing {
         let to = CastlingSide::from_king_side(king < rook).rook_to(before.turn());
         // A rook that has been where it belongs is only adjusted, or moves on.
         let is_in_hand = self.picture.is_empty(rook) && self.picture.is_empty(to);
-        if is_in_hand && self.trail.came_since(to, self.trail.at(rook)) {
+        if is_in_hand && self.trail.filled_since(to, self.trail.at(rook)) {
             return Bitboard::EMPTY;
         }
         let open = self.picture.differing(before.board());
@@ -144,24 +144,29 @@ impl Sensing {
 
     /// Whether the last move of this side, be it answered, may have been part of a castling whose other man is in the hand by now.
     pub(super) fn is_castling_begun(&self, view: &View<'_>, side: Color) -> bool {
+        self.castling_with(view, side).any()
+    }
+
+    /// Where that other man stood.
+    pub(super) fn castling_with(&self, view: &View<'_>, side: Color) -> Bitboard {
         let n = view.len();
         let is_his =
             |index: &usize| view.position(*index).turn() == side && !view.is_pressed(*index);
-        let lifts_other = |m: Move, castling: Move| {
+        let other = |index: usize, castling: Move| {
             let Move::Castle { king, rook } = castling else {
-                return false;
+                return None;
             };
-            let other = if m.role() == Role::King { rook } else { king };
-            self.picture.is_empty(other)
+            let is_king = view.mv(index)?.role() == Role::King;
+            Some(if is_king { rook } else { king })
         };
-        (n.saturating_sub(2)..n).filter(is_his).any(|index| {
-            view.mv(index).is_some_and(|m| {
-                let castlings = begun_castlings(view, index);
-                castlings
-                    .into_iter()
-                    .any(|castling| lifts_other(m, castling))
+        (n.saturating_sub(2)..n)
+            .filter(is_his)
+            .flat_map(|index| {
+                let castlings = begun_castlings(view, index).into_iter();
+                castlings.filter_map(move |castling| other(index, castling))
             })
-        })
+            .filter(|square| self.picture.is_empty(*square))
+            .collect()
     }
 
     fn is_in_hand(&self, position: &Position, castling: Move, since: Millis) -> bool {

@@ -84,12 +84,16 @@ impl Sensing {
     /// Men that are in no hand any more: their own side has made a move since they went.
     pub(super) fn forgotten(&self, view: &View<'_>) -> Bitboard {
         let n = view.len();
-        (n.saturating_sub(1)..=n)
+        let forgotten = (n.saturating_sub(1)..=n)
             .filter(|ply| *ply > 0)
             .map(|ply| self.gone_until(view, view.seen_at(ply), view.position(ply - 1).turn()))
             .fold(Bitboard::EMPTY, |all, squares| all | squares)
-            & !self.faulty()
-            & !self.half_castled(view)
+            & !self.faulty();
+        if forgotten.is_empty() {
+            return forgotten;
+        }
+        let castling = Color::ALL.map(|side| self.castling_with(view, side));
+        forgotten & !self.half_castled(view) & !(castling[0] | castling[1])
     }
 
     /// Whether the placement is something that no legal play, no hand and no fault told already explains.

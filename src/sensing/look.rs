@@ -349,13 +349,15 @@ impl Sensing {
         if changed < least || changed > 8 || !has_left || !left(!tip.turn()) {
             return None;
         }
-        let in_order = |line: &[Move]| self.order(tip, line) != Order::Against;
-        let lines = explain::lines_over(tip, &self.picture, mask, refilled, 2, in_order);
+        let is_answer =
+            |line: &[Move]| !self.is_poor() || self.is_answer(tip, line, since, open, pressed, now);
+        // Without a press the likeliest of all has to be one.
+        let fits = |line: &[Move]| {
+            self.order(tip, line) != Order::Against && (!pressed || is_answer(line))
+        };
+        let lines = explain::lines_over(tip, &self.picture, mask, refilled, 2, fits);
         let line = self.likeliest(tip, &lines, view.last(), since)?;
-        if self.was_never_there(tip, &line) {
-            return None;
-        }
-        if self.is_poor() && !self.is_answer(tip, &line, since, open, pressed, now) {
+        if self.was_never_there(tip, &line) || (!pressed && !is_answer(&line)) {
             return None;
         }
         // The man that moved last may have gone on before the reply, if fewer plies explain the board then.

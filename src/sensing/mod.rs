@@ -408,6 +408,10 @@ struct Press {
     /// The placement was not explained, and a dump was asked for.
     dump_asked: bool,
     dump_seen: bool,
+    /// When the board last changed as a man was found in the hand who had been lifted since: he may come down.
+    held: Option<Millis>,
+    /// What stands was read with all that this press says of it.
+    read: bool,
 }
 
 impl Sensing {
@@ -621,6 +625,8 @@ impl Sensing {
             waits: false,
             dump_asked: false,
             dump_seen: false,
+            held: None,
+            read: false,
         });
     }
 

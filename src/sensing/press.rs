@@ -14,6 +14,9 @@ impl Sensing {
         if press.overtaken {
             return press.at;
         }
+        if press.held == Some(self.last_change) {
+            return press.at + self.timing.dump;
+        }
         if press.dump_seen {
             // What came with the dump, or after it, is looked at once it stands still.
             return self.quiet_at().clamp(press.at, press.at + self.timing.dump);
@@ -317,6 +320,11 @@ impl Sensing {
             }
         }
 
+        // It has completed his move, however often it is judged.
+        let press = Press {
+            spent: press.spent || completed,
+            ..press
+        };
         // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
@@ -324,7 +332,7 @@ impl Sensing {
         // What the record explains by now is not made loud.
         self.close_restored(cx);
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
-        let his_turn = !press.spent && !completed && self.view(cx).tip().turn() == side;
+        let his_turn = !press.spent && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {
             // What is on its way off the board has left it by then.
             let passed = self.victim_about(&self.view(cx)).unwrap_or_default();
@@ -335,7 +343,25 @@ impl Sensing {
             if !self.has_second_look(now, press, cx) {
                 return;
             }
-            let after = match press.spent || completed {
+            // In fast play what was seen is read once more, as it soon would be.
+            let reads_stretch = self.check_at.is_some() && !self.has_changed_frozen();
+            if !press.read
+                && (self.read_at_last(now, cx) || (reads_stretch && self.read_stretch(now, cx)))
+            {
+                self.presses.push_front(Press {
+                    read: true,
+                    ..press
+                });
+                return;
+            }
+            if now < press.at + self.timing.dump && self.is_lifted_since(press, &self.view(cx)) {
+                self.presses.push_front(Press {
+                    held: Some(self.last_change),
+                    ..press
+                });
+                return;
+            }
+            let after = match press.spent {
                 true => self.begun_after(press, &self.view(cx)),
                 false => Bitboard::EMPTY,
             };
@@ -383,6 +409,14 @@ impl Sensing {
             || self.new_fault(none, Some(side), cx).is_some()
             || self.own_men_missing(side, his_turn, none, cx).any()
             || (his_turn && self.is_unexplained(cx))
+    }
+
+    /// Whether a man that is none of the opponent's was lifted after this press, and is not down yet: whoever presses early still puts
+    /// his men straight.
+    fn is_lifted_since(&self, press: Press, view: &View<'_>) -> bool {
+        let theirs = view.tip().board().by_color(!press.side);
+        let lifted = self.picture.vacant() & self.trail.changed_since(press.at);
+        (lifted & !theirs).any()
     }
 
     /// What is in the hand is put down with the press, as near as that can be told.

@@ -789,7 +789,7 @@ impl Sensing {
         rival: Rival,
         ask: &mut impl FnMut(&mut Sensing) -> Option<T>,
     ) -> Option<T> {
-        let plies = rival.moves.len();
+        let (plies, last) = (rival.moves.len(), rival.moves.last().map(|seen| seen.mv));
         self.tentative = Some(Tentative {
             keep: rival.base,
             stem: rival.end(),
@@ -801,9 +801,12 @@ impl Sensing {
             why: CorrectionReason::Reread,
         });
         let answer = ask(self);
-        // Who stands as the record does explains no more than it.
-        let tentative = self.tentative.as_ref();
-        let goes_on = tentative.is_none_or(|tentative| tentative.moves.len() != plies);
+        // Who stands as the record does explains no more than it, unless half of a castling has become all of it.
+        let goes_on = self.tentative.as_ref().is_none_or(|tentative| {
+            let castled = tentative.moves.last().map(|seen| seen.mv);
+            tentative.moves.len() != plies
+                || (castled != last && castled.is_some_and(Move::is_castle))
+        });
         if answer.is_none() || !goes_on {
             self.tentative = None;
             return None;

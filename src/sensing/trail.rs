@@ -30,8 +30,9 @@ struct Mark {
     man: Option<Contents>,
     first: Millis,
     is_vacant: bool,
-    /// When it was last seen to be left.
+    /// When it was last seen to be left, and to be filled.
     left: Millis,
+    filled: Millis,
     /// The man that stood there before, and since when.
     before: Option<(Contents, Millis)>,
 }
@@ -70,8 +71,9 @@ impl Trail {
             mark.man = Some(contents);
             mark.first = now;
         }
-        if contents.is_empty() {
-            mark.left = now;
+        match contents.is_empty() {
+            true => mark.left = now,
+            false => mark.filled = now,
         }
         self.unordered.set(square, together);
     }
@@ -117,6 +119,11 @@ impl Trail {
     pub(super) fn came_since(&self, square: Square, since: Millis) -> bool {
         let mark = &self.squares[square.to_usize()];
         mark.man.is_some() && mark.first >= since
+    }
+
+    /// Whether the square was filled at this time or later, be it with what had stood there shortly before.
+    pub(super) fn filled_since(&self, square: Square, since: Millis) -> bool {
+        self.squares[square.to_usize()].filled >= since
     }
 
     /// The squares that changed after this time, be it that they changed back.

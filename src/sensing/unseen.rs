@@ -132,15 +132,19 @@ impl Sensing {
             .into_iter()
             .filter(before_press)
             .collect();
-        let moved = match own.single_square() {
+        let moved: Bitboard = match own.single_square() {
             Some(_) => own,
             None => own.into_iter().filter(before_press).collect(),
         };
-        let Some(vacated) = moved.single_square() else {
+        let Some(vacated) = moved
+            .single_square()
+            .or_else(|| self.last_lifted(moved).filter(|_| pressed_at.is_some()))
+        else {
             return Vec::new();
         };
-        // The captured man may still be passing over a square on his way off the board.
-        let passing = open & !own & !gone(!position.turn());
+        // The captured man may still be passing over a square on his way off the board; what came since is none if it is the answer.
+        let late = gone(!position.turn()) & !theirs;
+        let passing = open & !own & !gone(!position.turn()) & !self.answered_on(position, late);
         let is_one = |squares: Bitboard| squares.count() <= 1;
         if !is_one(passing) || !is_one(theirs) || (passing & board.occupied()).any() {
             return Vec::new();
@@ -152,7 +156,7 @@ impl Sensing {
             .filter(|m| is_unseen(m) && !m.is_en_passant() && !theirs.contains(m.to()))
             .filter(|m| {
                 let beside = attacks::king_attacks(m.to());
-                passing.is_subset(beside)
+                passing.is_subset(beside) || self.is_victim_of_answer(position, *m, theirs, passing)
             })
             .filter(|m| {
                 let man = m.promotion().unwrap_or(m.role()).of(position.turn());
@@ -167,6 +171,55 @@ impl Sensing {
             .collect();
         let weighed = self.weighed(position, lines, from.last, from.since);
         weighed.into_iter().flat_map(|line| line.moves).collect()
+    }
+
+    /// The one of these that was left long after the others. Who went before he was lifted was knocked off.
+    fn last_lifted(&self, left: Bitboard) -> Option<Square> {
+        let last = left
+            .into_iter()
+            .max_by_key(|square| self.trail.at(*square))?;
+        let is_earlier =
+            |square: Square| self.trail.at(square) + self.timing.hand < self.trail.at(last);
+        left.without(last)
+            .into_iter()
+            .all(is_earlier)
+            .then_some(last)
+    }
+
+    /// The squares on which these men of the side that answers, who have been lifted, may have been put down since.
+    fn answered_on(&self, position: &Position, lifted: Bitboard) -> Bitboard {
+        let Some(from) = lifted.single_square() else {
+            return Bitboard::EMPTY;
+        };
+        let turned = position.with_turn(!position.turn());
+        let came = |m: &Move| {
+            self.trail.at(m.to()) > self.trail.at(from) && !self.picture.is_empty(m.to())
+        };
+        let arrived = turned.moves_from(from).filter(came);
+        arrived.map(|m| m.to()).collect()
+    }
+
+    /// Whether the man that passes here may be the one whom the answer to `m` takes, of which no more is seen than that its man was
+    /// lifted.
+    fn is_victim_of_answer(
+        &self,
+        position: &Position,
+        m: Move,
+        lifted: Bitboard,
+        passing: Bitboard,
+    ) -> bool {
+        let (Some(from), Some(square)) = (lifted.single_square(), passing.single_square()) else {
+            return false;
+        };
+        let after = position.play_playable(m);
+        let answers = || after.moves_from(from);
+        let is_beside = |answer: Move| {
+            answer.is_capture()
+                && attacks::king_attacks(look::capture_square(answer)).contains(square)
+        };
+        self.trail.at(square) > self.trail.at(from)
+            && answers().any(is_beside)
+            && !answers().any(|answer| answer.to() == square)
     }
 
     /// Where play went on from after so many plies.
@@ -401,6 +454,34 @@ impl Sensing {
             return false;
         };
         self.arrived_from(keep, moves, now, cx);
+        self.flush(cx);
+        true
+    }
+
+    /// Before anything is made loud at a press: a move, or a move and the reply to it, that explains all of it, now that whoever has
+    /// pressed holds no man that captured. Tells that, if there is one; what else may have been played is asked last.
+    pub(super) fn read_at_last(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if !self.is_poor() || self.waiting.is_some() || self.frozen_since.is_some() {
+            return false;
+        }
+        let view = self.view(cx);
+        let tip = view.tip();
+        let differing = self.picture.differing(tip.board());
+        let read = |mask: Bitboard| {
+            let found = explain::moves_to(tip, &self.picture, differing, mask);
+            let one = self.arrived(tip, &found, view.last(), view.seen_at(view.len()));
+            match one.filter(|m| self.may_play(tip, *m) && !self.is_of_another_man(*m)) {
+                Some(m) => Some(self.seen(tip, &[m], now)),
+                None => self.two_plies(&view, differing, mask, true, now),
+            }
+        };
+        // What was told already may be part of it.
+        let masks = [Bitboard::EMPTY, self.mask_of(&view, differing)];
+        if let Some(moves) = masks.into_iter().find_map(read) {
+            self.arrived_by(moves, now, cx);
+        } else if !self.match_rivals(now, cx) {
+            return false;
+        }
         self.flush(cx);
         true
     }
