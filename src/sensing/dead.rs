@@ -174,12 +174,13 @@ impl Sensing {
     pub(super) fn read_over_dead(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let (keep, tip) = (view.len(), view.tip());
+        let since = view.seen_at(keep);
         let answered = self
             .picture
             .differing(tip.board())
             .into_iter()
             .filter(|half| self.is_gone_on_over(*half, cx))
-            .find_map(|half| Some((half, self.answered_over_dead(tip, half)?)));
+            .find_map(|half| Some((half, self.answered_over_dead(tip, half, since)?)));
         let Some((half, (lines, dead))) = answered else {
             return false;
         };
@@ -215,6 +216,7 @@ impl Sensing {
         &self,
         tip: &Position,
         half: Square,
+        since: Millis,
     ) -> Option<(explain::Lines, Bitboard)> {
         let shows = self.picture.at(half)?;
         let board = tip.board();
@@ -257,7 +259,9 @@ impl Sensing {
             let after = tip.play(m);
             let mask = aside.with(square);
             let differing = self.picture.differing(after.board());
-            let replies = explain::moves_to(&after, &self.picture, differing, mask);
+            let mut replies = explain::moves_to(&after, &self.picture, differing, mask);
+            // Where nobody sees who is taken, two men in the hands are no answer.
+            replies.retain(|reply| self.is_put_down(&after, *reply, since));
             // Who came to stand there after the replying man had left is that one.
             let comes_himself = |reply: &Move| {
                 let left = reply.from().map(|from| self.trail.at(from));

@@ -32,6 +32,9 @@ pub(super) const SAME_LOOK_MS: Millis = 60;
 /// The king makes a step where he could castle.
 const CASTLING_GIVEN_UP: Weight = 35;
 
+/// What players would hardly choose is in doubt all the same: only what was seen tells that it was not played.
+const MOST_IMPLAUSIBLE: Weight = 30;
+
 /// A line and how much speaks against it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Weighed {
@@ -220,7 +223,7 @@ pub(super) fn implausible(position: &Position, m: Move, last: Option<Move>) -> W
         _ if takes_back && gain >= 0 => 0,
         1.. => 10 - 2 * gain.min(5) as Weight,
         0 => 10,
-        _ => 12 + 8 * gain.unsigned_abs().min(5),
+        _ => (12 + 8 * gain.unsigned_abs()).min(MOST_IMPLAUSIBLE),
     };
     exchange + bargain
 }
