@@ -240,6 +240,34 @@ impl Line {
         read.filter(|_| words.next().is_none())
     }
 
+    /// Leaves out all after the first `keep` plies, also from what is named beside them; what is in doubt no more is settled by that.
+    pub fn truncate(&mut self, keep: usize) {
+        self.plies.truncate(keep);
+        for first in 0..self.plies.len() {
+            let left = keep - first;
+            let mut lines: Vec<Vec<String>> = Vec::new();
+            for line in std::mem::take(&mut self.plies[first].alternatives) {
+                let line: Vec<String> = line.split(' ').take(left).map(str::to_owned).collect();
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+            let Some(own) = lines.first().cloned() else {
+                continue;
+            };
+            for (index, ply) in self.plies[first..].iter_mut().take(own.len()).enumerate() {
+                let differs = lines.iter().any(|line| line.get(index) != own.get(index));
+                if ply.may_read_otherwise && !differs {
+                    (ply.may_read_otherwise, ply.doubt) = (false, None);
+                }
+            }
+            if lines.len() > 1 {
+                let lines = lines.iter().map(|line| line.join(" "));
+                self.plies[first].alternatives = lines.collect();
+            }
+        }
+    }
+
     /// The lines that the record names beside itself: after how many plies each begins, and its moves.
     pub fn alternatives(&self) -> impl Iterator<Item = (usize, &str)> {
         let plies = self.plies.iter().enumerate();

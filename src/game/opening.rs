@@ -70,6 +70,11 @@ impl Openings {
             return Armed::Open;
         }
         let same_game = pairing.game.is_some() && pairing.game == game.pairing.game;
+        if same_game && game.is_over() {
+            // It has been played: who played it may still be put right, and it does not begin again.
+            game.take_terms(pairing);
+            return Armed::Open;
+        }
         // Players who sat down before anybody had told who they are.
         let names_it = game.may_be_named_by(&pairing) && !(running && is_left);
         if game.armed

@@ -231,6 +231,7 @@ impl Game {
         self.remember_king_step(keep, &moves);
         let removed = self.line.len() - keep;
         let replaced = self.line.plies.split_off(keep);
+        self.line.truncate(keep);
         if removed > 0 {
             let is_takeback = match why {
                 CorrectionReason::TakenBack | CorrectionReason::SetUpAgain => true,
@@ -387,7 +388,7 @@ impl Game {
         let plies = self.line.plies.iter().zip(&on.line.plies);
         let keep = plies.take_while(|(held, on)| held.mv == on.mv).count();
         if keep < self.line.len() {
-            self.line.plies.truncate(keep);
+            self.line.truncate(keep);
             let reason = CorrectionReason::Reread;
             self.tell(Event::Correction { keep, reason });
         }

@@ -240,7 +240,7 @@ impl Game {
         let steps = self.line.plies.iter().rev().take_while(is_step).count();
         if steps > 0 {
             let keep = self.line.len() - steps;
-            self.line.plies.truncate(keep);
+            self.line.truncate(keep);
             let reason = CorrectionReason::ResultSign;
             self.tell(Event::Correction { keep, reason });
             self.change();

@@ -273,7 +273,11 @@ impl Table {
         self.tell_game();
         match armed {
             Armed::Opens => self.begin_game(),
-            Armed::Open => {}
+            Armed::Open => {
+                if self.game.as_ref().is_some_and(Game::is_over) {
+                    self.publish_archive();
+                }
+            }
             Armed::Waits => {
                 self.note =
                     Some("a game is under way; the pairing is kept for the next game".into());
