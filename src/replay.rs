@@ -163,9 +163,10 @@ impl Run {
             if let Some(words) = in_words(&publication).filter(|_| self.stages) {
                 self.done.stages.push(format!("    {words}"));
             }
-            self.done
-                .publications
-                .push((time_of(&publication).unwrap_or(now), publication));
+            // What was due before the last event is told after it.
+            let last = self.done.publications.last().map_or(0, |(at, _)| *at);
+            let at = time_of(&publication).unwrap_or(now.max(last));
+            self.done.publications.push((at, publication));
         }
         while let Some((_, reply)) = self.session.poll_reply() {
             if let Some(error) = reply.error {

@@ -80,13 +80,13 @@ impl Table {
             return false;
         }
         let now = self.now;
-        if let Some(game) = &mut self.game
-            && game.line.is_empty()
-        {
-            game.ready = false;
-        }
+        let fresh = self.game.as_mut().filter(|game| game.line.is_empty());
+        let was_ready = fresh.is_some_and(|game| std::mem::take(&mut game.ready));
         self.sensing.restart(self.raw.oriented(found), now);
         self.find_ready();
+        if was_ready && self.game.as_ref().is_some_and(|game| !game.ready) {
+            self.changed();
+        }
         true
     }
 
