@@ -202,7 +202,7 @@ impl Sensing {
             let view = self.view(cx);
             let tip = view.tip();
             if self.frozen_since.is_none()
-                && let Some(moves) = self.two_plies(&view, differing, mask, false, now)
+                && let Some(moves) = self.two_plies(&view, differing, mask, None, now)
             {
                 self.arrived_by(moves, now, cx);
                 return true;
@@ -317,13 +317,13 @@ impl Sensing {
         view.is_pressed(index) && left >= view.seen_at(index + 1) + LET_GO_MS
     }
 
-    /// Capture and recapture, or move and reply, in one look at the board. A press says that nothing of them is on its way.
+    /// Capture and recapture, or move and reply, in one look at the board. Who has `pressed` says that nothing of them is on its way.
     pub(super) fn two_plies(
         &self,
         view: &View<'_>,
         differing: Bitboard,
         mask: Bitboard,
-        pressed: bool,
+        pressed: Option<Color>,
         now: Millis,
     ) -> Option<Vec<Seen>> {
         let tip = view.tip();
@@ -353,11 +353,11 @@ impl Sensing {
             |line: &[Move]| !self.is_poor() || self.is_answer(tip, line, since, open, pressed, now);
         // Without a press the likeliest of all has to be one.
         let fits = |line: &[Move]| {
-            self.order(tip, line) != Order::Against && (!pressed || is_answer(line))
+            self.order(tip, line) != Order::Against && (pressed.is_none() || is_answer(line))
         };
         let lines = explain::lines_over(tip, &self.picture, mask, refilled, 2, fits);
         let line = self.likeliest(tip, &lines, view.last(), since)?;
-        if self.was_never_there(tip, &line) || (!pressed && !is_answer(&line)) {
+        if self.was_never_there(tip, &line) || (pressed.is_none() && !is_answer(&line)) {
             return None;
         }
         // The man that moved last may have gone on before the reply, if fewer plies explain the board then.

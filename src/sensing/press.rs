@@ -346,7 +346,8 @@ impl Sensing {
             // In fast play what was seen is read once more, as it soon would be.
             let reads_stretch = self.check_at.is_some() && !self.has_changed_frozen();
             if !press.read
-                && (self.read_at_last(now, cx) || (reads_stretch && self.read_stretch(now, cx)))
+                && (self.read_at_last(now, side, cx)
+                    || (reads_stretch && self.read_stretch(now, cx)))
             {
                 self.presses.push_front(Press {
                     read: true,

@@ -61,18 +61,20 @@ impl Sensing {
         line: &[Move],
         since: Millis,
         open: Bitboard,
-        pressed: bool,
+        pressed: Option<Color>,
         now: Millis,
     ) -> bool {
         let [first, second] = line else { return false };
-        // What came to stand there was the first of them.
         if first.to() == second.to() {
-            return false;
+            // What came to stand there was the first of them, unless who was lifted before it came has pressed for it.
+            let left = second.from().and_then(|from| self.left_at(from));
+            return pressed == Some(!tip.turn())
+                && left.is_some_and(|left| self.trail.filled_since(second.to(), left));
         }
         if !self.is_put_down(&tip.play(*first), *second, since) {
             return false;
         }
-        if pressed || now >= self.last_change + self.timing.takeback {
+        if pressed.is_some() || now >= self.last_change + self.timing.takeback {
             return true;
         }
         // The answering man is put down after he was lifted, as near as a scan tells; what came before that may be something else.
@@ -98,7 +100,7 @@ impl Sensing {
         let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         let mask = self.mask_of(&view, differing);
-        if let Some(moves) = self.two_plies(&view, differing, mask, false, now) {
+        if let Some(moves) = self.two_plies(&view, differing, mask, None, now) {
             self.arrived_by(moves, now, cx);
         } else if explain::is_only_missing(view.tip(), &self.picture, differing)
             || !self.match_rivals(now, cx)
@@ -460,7 +462,7 @@ impl Sensing {
 
     /// Before anything is made loud at a press: a move, or a move and the reply to it, that explains all of it, now that whoever has
     /// pressed holds no man that captured. Tells that, if there is one; what else may have been played is asked last.
-    pub(super) fn read_at_last(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+    pub(super) fn read_at_last(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
         if !self.is_poor() || self.waiting.is_some() || self.frozen_since.is_some() {
             return false;
         }
@@ -472,7 +474,7 @@ impl Sensing {
             let one = self.arrived(tip, &found, view.last(), view.seen_at(view.len()));
             match one.filter(|m| self.may_play(tip, *m) && !self.is_of_another_man(*m)) {
                 Some(m) => Some(self.seen(tip, &[m], now)),
-                None => self.two_plies(&view, differing, mask, true, now),
+                None => self.two_plies(&view, differing, mask, Some(side), now),
             }
         };
         // What was told already may be part of it.
@@ -581,10 +583,13 @@ impl Sensing {
         let view = self.view(cx);
         let n = view.len();
         let differing = self.picture.differing(view.tip().board());
-        if self.refilled(view.tip(), view.seen_at(n)).any() {
+        let missing = differing & self.picture.vacant();
+        let answers =
+            view.tip().turn() != side && (missing & view.tip().board().by_color(side)).any();
+        if answers || self.refilled(view.tip(), view.seen_at(n)).any() {
             // What was told already may be part of it.
             let masks = [Bitboard::EMPTY, self.mask_of(&view, differing)];
-            let read = |mask| self.two_plies(&view, differing, mask, true, now);
+            let read = |mask| self.two_plies(&view, differing, mask, Some(side), now);
             if let Some(moves) = masks.into_iter().find_map(read) {
                 return Some((n, moves));
             }

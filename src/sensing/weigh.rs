@@ -167,7 +167,7 @@ impl Sensing {
     }
 
     /// When the square was last seen to be left, if it is vacant.
-    fn left_at(&self, square: Square) -> Option<Millis> {
+    pub(super) fn left_at(&self, square: Square) -> Option<Millis> {
         self.picture.is_empty(square).then(|| self.trail.at(square))
     }
 
