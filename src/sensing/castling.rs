@@ -1,7 +1,7 @@
 //! Castling takes two men, one after the other, and the other player may reply before both stand: what is on its way, what is still to
 //! do, and what was played while it was made.
 
-use super::faults::unfinished_fault;
+use super::deed::unfinished_fault;
 use super::look::{is_continued, sole};
 use super::*;
 

@@ -256,35 +256,6 @@ impl Sensing {
             || last.is_some_and(|last| self.was_no_victim(view, last, m))
     }
 
-    /// Whether the capture `m`, in place of the ply at this index, would have left its victim standing past the press where the man of
-    /// that ply seems to have gone, and that is too far from where he was taken: nobody carries him about.
-    pub(super) fn was_no_victim(&self, view: &View<'_>, index: usize, m: Move) -> bool {
-        let beside = attacks::king_attacks(m.to());
-        let is_far = |stop: Move| {
-            stop.from() == m.from() && stop.to() != m.to() && !beside.contains(stop.to())
-        };
-        self.is_poor()
-            && m.is_capture()
-            && view.is_pressed(index)
-            && view.mv(index).is_some_and(is_far)
-    }
-
-    /// Whether the last move is a capture of which a board that knows no men showed all that it can: the victim lifted, and another
-    /// man put down in his place after he had left his own. What came to stand beside it then is the victim, put down.
-    fn has_put_victim_down(&self, view: &View<'_>) -> bool {
-        let Some(last) = view.last().filter(|m| self.is_poor() && m.is_capture()) else {
-            return false;
-        };
-        let keep = view.len() - 1;
-        let (before, since) = (view.position(keep), view.seen_at(keep));
-        let stands_there = !self.picture.is_empty(last.to());
-        let passed = self.victim_about(view).unwrap_or_default();
-        let came_last = |square| self.trail.at(square) > self.trail.at(last.to());
-        stands_there
-            && self.is_put_down(before, last, since)
-            && passed.single_square().is_some_and(came_last)
-    }
-
     /// Whether the man of the last move had been let go of when it was pressed, and went to where `m` leads after that: this is no part
     /// of his move any more, but a deed of its own. Who goes back to where he had stopped before is put right.
     pub(super) fn was_let_go_of(&self, view: &View<'_>, m: Move) -> bool {

@@ -28,7 +28,11 @@
 //! | Does all that was seen of the last plies say what the record says? When is that asked? | `stretch` |
 //! | And how is it read, change by change? | `reread` |
 //! | Somebody pressed: which move does that complete, and what does it make loud? | `press` |
-//! | What does no legal play explain: whose deed, how loud, when is it over? | `faults` |
+//! | What differs from the record and may: set aside, in a hand, gone for good? | `aside` |
+//! | Where is the man that was captured last, on his way off the board? | `victim` |
+//! | What does no legal play explain: whose deed is it? | `deed` |
+//! | What is played over an irregular move, or before its turn? | `played_over` |
+//! | Which faults stand, how loud, and when are they over? | `faults` |
 //! | Which sensors are not to be believed? | `dead` |
 //! | Do the kings show the result? | `kings` |
 //! | What waits for a time, and what is done then? | `timer` |
@@ -50,14 +54,17 @@ use crate::laws::result::{CENTRE, GameResult};
 use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
+mod aside;
 mod castling;
 mod dead;
+mod deed;
 pub mod explain;
 mod fast;
 mod faults;
 mod film;
 mod kings;
 mod look;
+mod played_over;
 mod press;
 mod reread;
 mod retrace;
@@ -68,10 +75,15 @@ mod stretch;
 mod timer;
 mod trail;
 mod unseen;
+mod victim;
 mod view;
 mod weigh;
 
 pub use crate::game::Seen;
+pub use faults::{Fault, FaultEnd, FaultKind, Level};
+
+use faults::ACCIDENT;
+pub(crate) use faults::CLEARED;
 use film::{Film, Scene};
 use rivals::Rivals;
 use trail::{Journey, Order, Trail};
@@ -218,102 +230,6 @@ pub enum Observation {
         set_out: Option<Millis>,
     },
 }
-
-/// A placement that no legal play explains.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
-    pub id: u32,
-    pub kind: FaultKind,
-    pub squares: Bitboard,
-    /// The squares of what was played over it: they too must be put back before it is restored.
-    pub over: Bitboard,
-    /// Whose deed it was, where that can be told.
-    pub side: Option<Color>,
-    pub reason: Option<IllegalReason>,
-    pub uci: Option<String>,
-    pub level: Level,
-    pub since: Millis,
-    /// The irregular move and what was played after it, by geometry: what the record becomes if it stands.
-    pub shadow: Vec<Seen>,
-    /// The ply that it is about, where that is not the next one.
-    pub ply: Option<usize>,
-    /// It was answered, where nobody had pressed.
-    pub answered: bool,
-    /// It may be the next move of its side, made before its turn: that side's press tells, or the answer.
-    pub until_press: bool,
-}
-
-/// What a fault is; session makes the alert of this name from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
-    IllegalMove,
-    OutOfTurn,
-    Displaced,
-    CastlingUnfinished,
-    PromotionUnfinished,
-    /// Nobody's deed: more was played than can be told from what was seen. Nothing is set aside for it, because the record does not
-    /// lead to where play goes on.
-    Gap,
-}
-
-/// What ended a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultEnd {
-    /// The squares were put right.
-    Restored,
-    /// The record was changed, and sensing begins anew from it.
-    Superseded,
-    /// So was the game.
-    Ended,
-}
-
-impl Fault {
-    /// Something on these squares that has begun now, and is nobody's deed yet.
-    fn new(kind: FaultKind, squares: Bitboard, since: Millis) -> Fault {
-        Fault {
-            id: 0,
-            kind,
-            squares,
-            over: Bitboard::EMPTY,
-            side: None,
-            reason: None,
-            uci: None,
-            level: Level::Noted,
-            since,
-            shadow: Vec::new(),
-            ply: None,
-            answered: false,
-            until_press: false,
-        }
-    }
-
-    /// Whether a press of this side, after which `turn` has the move, shows that play goes on over it: the presser's own deed, or one
-    /// that nobody's clock would end. Who moved out of turn does not press; his opponent does, unless it is a move by now.
-    fn is_made_loud_by(&self, side: Color, turn: Color) -> bool {
-        let is_move_by_now = self.until_press && self.side == Some(turn) && side != turn;
-        let concerns = self.side.is_none_or(|of| of == side)
-            || matches!(self.kind, FaultKind::Displaced | FaultKind::OutOfTurn);
-        concerns && !is_move_by_now
-    }
-}
-
-/// How loud a fault is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Known, and nobody is told yet.
-    Unsaid,
-    /// Suspected; the operator may look.
-    Noted,
-    /// The arbiter should look.
-    Told,
-    /// Pressed over, and a second look at the board agrees.
-    Confirmed,
-}
-
-/// A board that differs on more squares is being cleared or set up; no accident looks like that.
-pub(crate) const CLEARED: usize = 20;
-/// So many differ after an accident. After more plies than can be inferred more do.
-const ACCIDENT: usize = 6;
 
 /// The machine; see the module's page.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Judges presses: each belongs to the move of its side that lacks one, and makes loud what else is wrong.
 
-use super::faults::unfinished_fault;
+use super::deed::unfinished_fault;
 use super::look::LET_GO_MS;
 use super::*;
 

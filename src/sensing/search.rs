@@ -1,8 +1,8 @@
 //! Looks further afield, once the placement is quiet: older positions, several plies at once, moves that were answered before they
 //! were finished.
 
+use super::deed::unfinished_fault;
 use super::explain::Lines;
-use super::faults::unfinished_fault;
 use super::look::{capture_square, castles_by, deepest_takeback, is_continued, sole};
 use super::weigh::Weighed;
 use super::*;

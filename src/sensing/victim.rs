@@ -1,0 +1,72 @@
+//! Where the man is that was captured last, on his way off the board.
+
+use super::*;
+
+impl Sensing {
+    /// Whether all that differs is the man that was captured last, passing over another square on its way off the board, and perhaps
+    /// what the opponent has lifted, who has begun to answer: a man of his own, or first the one that he takes.
+    pub(super) fn is_victim_about(&self, view: &View<'_>) -> bool {
+        self.victim_about(view).is_some()
+    }
+
+    /// The square that he passes over; none where all is only in the hand.
+    pub(super) fn victim_about(&self, view: &View<'_>) -> Option<Bitboard> {
+        let last = view.last().filter(|m| m.is_capture())?;
+        let before = view.position(view.len() - 1);
+        let tip = view.tip();
+        let mut open = self.picture.differing(before.board());
+        let gone = self.picture.differing(tip.board()) & self.picture.vacant();
+        if let Some(taken) = (gone & tip.board().by_color(!tip.turn())).single_square()
+            && taken != last.to()
+            && tip
+                .moves()
+                .into_iter()
+                .any(|m| m.is_capture() && super::look::capture_square(m) == taken)
+        {
+            open = open.without(taken);
+        }
+        let lifted = open & tip.board().by_color(tip.turn()) & self.picture.vacant();
+        if let Some(square) = lifted.single_square() {
+            open &= !lifted;
+            // A man of the same kind that left its own square is where it went, and not the one that was taken.
+            let man = tip.board().piece_at(square);
+            if open
+                .into_iter()
+                .any(|stray| self.picture.piece(stray) == man)
+            {
+                return None;
+            }
+        }
+        let passed = open & !before.effects(last).squares();
+        explain::may_pass(before, last, &self.picture, open).then_some(passed)
+    }
+
+    /// Whether the capture `m`, in place of the ply at this index, would have left its victim standing past the press where the man of
+    /// that ply seems to have gone, and that is too far from where he was taken: nobody carries him about.
+    pub(super) fn was_no_victim(&self, view: &View<'_>, index: usize, m: Move) -> bool {
+        let beside = attacks::king_attacks(m.to());
+        let is_far = |stop: Move| {
+            stop.from() == m.from() && stop.to() != m.to() && !beside.contains(stop.to())
+        };
+        self.is_poor()
+            && m.is_capture()
+            && view.is_pressed(index)
+            && view.mv(index).is_some_and(is_far)
+    }
+
+    /// Whether the last move is a capture of which a board that knows no men showed all that it can: the victim lifted, and another
+    /// man put down in his place after he had left his own. What came to stand beside it then is the victim, put down.
+    pub(super) fn has_put_victim_down(&self, view: &View<'_>) -> bool {
+        let Some(last) = view.last().filter(|m| self.is_poor() && m.is_capture()) else {
+            return false;
+        };
+        let keep = view.len() - 1;
+        let (before, since) = (view.position(keep), view.seen_at(keep));
+        let stands_there = !self.picture.is_empty(last.to());
+        let passed = self.victim_about(view).unwrap_or_default();
+        let came_last = |square| self.trail.at(square) > self.trail.at(last.to());
+        stands_there
+            && self.is_put_down(before, last, since)
+            && passed.single_square().is_some_and(came_last)
+    }
+}
