@@ -238,7 +238,7 @@ impl Sensing {
         open.count() == 1 && open.is_subset(own)
     }
 
-    /// After how many plies he did, and what was played from there.
+    /// After how many plies a man that was read as a move of its own has castled, and what was played from there.
     fn castled(&self, view: &View<'_>) -> Option<(usize, Vec<Move>)> {
         let n = view.len();
         let with_reply = |keep: usize, castling: Move| {

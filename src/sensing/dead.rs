@@ -100,7 +100,7 @@ impl Sensing {
             .find_map(|fault| fault.squares.single_square())
     }
 
-    /// It has told of a change that leaves it as it was read last: only word of the change before was lost.
+    /// The sensor of this square has told of a change that leaves it as it was read last: only word of the change before was lost.
     pub(super) fn read_as_shown(&mut self, square: Square) {
         let unread = self
             .unread

@@ -9,7 +9,7 @@ impl Sensing {
     }
 
     /// What stands on the board that nothing explains, as a fault; these squares are left out. Where it was `pressed` over, nothing is
-    /// on its way off the board any more.
+    /// on its way off the board any more. With it comes the move that was made beside it, which has to be told first.
     pub(super) fn new_fault(
         &self,
         aside: Bitboard,

@@ -20,7 +20,7 @@ impl Sensing {
         let resumed = std::mem::take(&mut self.resumed);
         let lost = self.lost.take();
         self.doubt_takeback(cx);
-        if self.match_doubted(now, cx) {
+        if self.match_superseded(now, cx) {
             self.away = None;
         } else if self.is_castling_in_hand(cx) {
             // Whatever else the board shows is looked at once they stand.
@@ -49,55 +49,6 @@ impl Sensing {
         }
         self.close_restored(cx);
         self.tell_sync();
-    }
-
-    /// The same once that was told: whoever comes to stand there has taken him.
-    fn match_doubted(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let n = cx.line.len();
-        let Some((index, seen)) = &self.doubted else {
-            return false;
-        };
-        // The man that takes him may have been seen on his way.
-        let is_answer = n == index + 1 || (n == index + 2 && !cx.line.plies[index + 1].pressed);
-        if !is_answer || self.frozen_since.is_some() {
-            self.doubted = None;
-            return false;
-        }
-        if self.picture.is_empty(seen.mv.to()) {
-            return false;
-        }
-        let (index, seen) = (*index, seen.clone());
-        let tentative = self.tentative.take();
-        let is_taken = self.match_after(index, seen, now, cx);
-        match is_taken {
-            true => self.doubted = None,
-            false => self.tentative = tentative,
-        }
-        is_taken
-    }
-
-    /// Whether the board may show the answer to what is supposed to have been played in place of the record, not finished yet.
-    fn is_on_its_way_from_supposed(&self) -> bool {
-        self.tentative.as_ref().is_some_and(|tentative| {
-            tentative.supposed
-                && tentative.moves.last().is_some_and(|last| {
-                    let open = self.picture.differing(last.after.board());
-                    explain::is_in_progress(&last.after, &self.picture, open)
-                })
-        })
-    }
-
-    /// Who was supposed to have captured stands again where he was seen to go, or another has taken him there.
-    fn doubt_supposed(&mut self, cx: &Context<'_>) {
-        let stands_again = |tentative: &mut Tentative| {
-            tentative.supposed
-                && (tentative.keep..cx.line.len()).any(|index| {
-                    let told = cx.line.plies[index].mv;
-                    let own = tentative.moves.get(index - tentative.keep);
-                    !self.picture.is_empty(told.to()) && own.is_some_and(|seen| seen.mv != told)
-                })
-        };
-        self.tentative.take_if(stands_again);
     }
 
     /// Whether it was read from where the record does not stand, because of a man who is there no more: he was only passing.
@@ -425,7 +376,7 @@ impl Sensing {
         if count > 0 && !fresh {
             let answered: Vec<Seen> = tentative.moves.drain(..count).collect();
             if tentative.supposed {
-                self.remember_doubted(tentative.keep, &answered, cx);
+                self.remember_superseded(tentative.keep, &answered, cx);
             }
             self.tell_moves(tentative.keep, answered, tentative.stem, tentative.why, cx);
             tentative.keep += count;
@@ -716,18 +667,6 @@ impl Sensing {
         ends
     }
 
-    /// Whether one of these men, now lifted, may be about to take the one that moved last, who was seen where the record has him.
-    fn may_take_where_he_stood(&self, lifted: Bitboard, cx: &Context<'_>) -> bool {
-        cx.line.plies.last().is_some_and(|last| {
-            let stood = last.mv.to();
-            lifted.contains(stood)
-                || lifted.into_iter().any(|from| {
-                    let may_take = |tip: &Position| !tip.moves_between(from, stood).is_empty();
-                    may_take(cx.line.tip()) || self.is_so_in_a_rival(may_take)
-                })
-        })
-    }
-
     /// Tells what was held back.
     pub(super) fn flush(&mut self, cx: &Context<'_>) {
         if let Some(tentative) = self.tentative.take() {
@@ -759,20 +698,9 @@ impl Sensing {
             ..
         } = tentative;
         if supposed {
-            self.remember_doubted(keep, &moves, cx);
+            self.remember_superseded(keep, &moves, cx);
         }
         self.tell_moves(keep, moves, stem, why, cx);
-    }
-
-    /// How the last ply was read that one of these takes the place of.
-    fn remember_doubted(&mut self, keep: usize, moves: &[Seen], cx: &Context<'_>) {
-        let last = cx.line.len().checked_sub(1);
-        self.doubted = last.and_then(|index| {
-            let now = moves.get(index.checked_sub(keep)?)?;
-            let told = &cx.line.plies[index];
-            let was = Seen::new(cx.line.position(index), told.mv, told.seen_at);
-            (told.mv != now.mv).then_some((index, was))
-        });
     }
 
     pub(super) fn tell_moves(

@@ -23,6 +23,7 @@
 //! | Castling, king and rook one after the other: is it on its way, what is left of it, who replied meanwhile? | `castling` |
 //! | Steps back, man by man: a takeback, or men that go home? | `retrace` |
 //! | Who was captured, where a board knows no men and shows only that one is gone? | `unseen` |
+//! | Was it a captured man who stood there for a moment, and what if not? | `supposed` |
 //! | What speaks against a line, where the placement does not tell? | `weigh` |
 //! | What else may the record be, and when does that take its place? | `rivals` |
 //! | Does all that was seen of the last plies say what the record says? When is that asked? | `stretch` |
@@ -72,6 +73,7 @@ mod rivals;
 mod scan;
 mod search;
 mod stretch;
+mod supposed;
 mod timer;
 mod trail;
 mod unseen;
@@ -254,7 +256,7 @@ pub struct Sensing {
     ahead: Option<(usize, Vec<Seen>)>,
     rivals: Rivals,
     /// The ply at this index as it was read before its man was supposed to have captured instead.
-    doubted: Option<(usize, Seen)>,
+    superseded: Option<(usize, Seen)>,
     faults: Vec<Fault>,
     next_fault: u32,
     /// Squares whose sensor is not believed.
@@ -347,7 +349,7 @@ impl Sensing {
             promotions_seen: false,
             ahead: None,
             rivals: Rivals::default(),
-            doubted: None,
+            superseded: None,
             faults: Vec::new(),
             next_fault: 1,
             unread: Vec::new(),

@@ -733,7 +733,7 @@ impl Sensing {
         self.try_rivals_within(KEPT, cx, ask)
     }
 
-    /// The same of those that are a doubt about the record.
+    /// Asks a question of each rival that is a doubt about the record, as [`Sensing::try_rivals`] does of all.
     pub(super) fn try_doubts<T>(
         &mut self,
         cx: &Context<'_>,
@@ -814,7 +814,7 @@ impl Sensing {
         answer
     }
 
-    /// The same of those that the last move contradicts, whose man is gone from where he stopped: he may only have rested there.
+    /// Asks a question of each rival that the last move contradicts, whose man is gone from where he stopped: he may only have rested there.
     pub(super) fn try_past_rivals<T>(
         &mut self,
         cx: &Context<'_>,

@@ -7,8 +7,8 @@ use super::*;
 const PRESS_LAG_MS: Millis = 60;
 
 /// Where play went on from.
-struct Standpoint<'a> {
-    position: &'a Position,
+pub(super) struct Standpoint<'a> {
+    pub(super) position: &'a Position,
     /// The move that led there, and when it was seen.
     last: Option<Move>,
     since: Millis,
@@ -120,7 +120,11 @@ impl Sensing {
 
     /// The captures that the man can have made who is gone from the board and whose side has the move, the likeliest first. A man of
     /// the other side may be in a hand besides.
-    fn unseen_captures(&self, from: &Standpoint<'_>, pressed_at: Option<Millis>) -> Vec<Move> {
+    pub(super) fn unseen_captures(
+        &self,
+        from: &Standpoint<'_>,
+        pressed_at: Option<Millis>,
+    ) -> Vec<Move> {
         let position = from.position;
         let board = position.board();
         let open = self.picture.differing(board) & !from.mask;
@@ -225,7 +229,7 @@ impl Sensing {
     }
 
     /// Where play went on from after so many plies.
-    fn standpoint<'a>(&self, view: &View<'a>, plies: usize) -> Standpoint<'a> {
+    pub(super) fn standpoint<'a>(&self, view: &View<'a>, plies: usize) -> Standpoint<'a> {
         Standpoint {
             position: view.position(plies),
             last: view.last_of(plies),
@@ -238,156 +242,9 @@ impl Sensing {
     }
 
     /// `m` as it was played from there.
-    fn seen_from(&self, from: &Standpoint<'_>, m: Move, now: Millis) -> Seen {
+    pub(super) fn seen_from(&self, from: &Standpoint<'_>, m: Move, now: Millis) -> Seen {
         let at = self.shown_at(from.position, m, from.since, now);
         Seen::new(from.position, m, at)
-    }
-
-    /// A man has been gone for a while, and one capture alone can have taken him where he is. Who has pressed and was only glimpsed where
-    /// he seemed to stand has captured in any case.
-    pub(super) fn suppose_capture(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        if !self.is_poor() || self.frozen_since.is_some() {
-            return false;
-        }
-        if self.suppose_answered(now, cx) {
-            return true;
-        }
-        let view = self.view(cx);
-        let n = view.len();
-        let is_glimpsed = n > 0 && self.was_glimpsed(&view, n - 1);
-        // He may be the one that moved last, and have gone on from where he stopped.
-        let keep = match view.last() {
-            Some(last)
-                if self.picture.is_empty(last.to())
-                    && (!self.is_completed(n, cx) || is_glimpsed) =>
-            {
-                n - 1
-            }
-            _ => n,
-        };
-        let from = self.standpoint(&view, keep);
-        let mut captures = self.unseen_captures(&from, None);
-        captures.retain(|m| keep == n || !self.is_done(&view, *m));
-        let Some(&m) = captures.first() else {
-            return keep < n && self.suppose_both(now, cx);
-        };
-        let has_captured = keep < n && is_glimpsed && view.is_pressed(n - 1);
-        let goes_elsewhere = !has_captured && captures.iter().any(|other| other.to() != m.to());
-        let position = from.position;
-        let board = position.board();
-        let theirs = self.picture.differing(board) & board.by_color(!position.turn());
-        let is_his = has_captured
-            || m.from()
-                .is_some_and(|from| self.agree_on(from, Some(position.turn())));
-        if goes_elsewhere || theirs.any() || !is_his {
-            return false;
-        }
-        let seen = self.seen_from(&from, m, now);
-        // Where he stopped the opponent may have taken him, and be thinking with both men in his hands.
-        let hand = match keep < n && keep < cx.line.len() {
-            true => self.timing.quiet,
-            false => self.timing.hand,
-        };
-        self.arrived_from(keep, vec![seen], now, cx);
-        self.suppose_for(hand, now);
-        true
-    }
-
-    /// What was read just now is told once it has stood for so long, and is only supposed until then.
-    fn suppose_for(&mut self, time: Millis, now: Millis) {
-        let stood = now.saturating_sub(self.last_change);
-        if let Some(tentative) = &mut self.tentative {
-            tentative.supposed = true;
-            tentative.hold = tentative.hold.max(time.saturating_sub(stood));
-        }
-    }
-
-    /// The man that moved last has pressed and is there no more: what was seen there was a captured man on his way off the board.
-    pub(super) fn suppose_glimpsed(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = self.view(cx);
-        let n = view.len();
-        n > 0
-            && view.is_pressed(n - 1)
-            && self.was_glimpsed(&view, n - 1)
-            && (self.read_last_anew(now, cx) || self.suppose_capture(now, cx))
-    }
-
-    /// The same of the man who made the move before the last: he was gone again before he can have seen the answer to his move.
-    fn suppose_answered(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = self.view(cx);
-        let n = view.len();
-        let Some(keep) = n.checked_sub(2) else {
-            return false;
-        };
-        let is_gone = self.was_glimpsed(&view, keep)
-            && view
-                .mv(keep)
-                .is_some_and(|m| self.trail.at(m.to()) < view.seen_at(n) + look::LET_GO_MS);
-        is_gone && self.suppose_both(now, cx)
-    }
-
-    /// The last two plies again, the same men with other captures, where one of them was only glimpsed.
-    fn suppose_both(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let view = self.view(cx);
-        let n = view.len();
-        let Some(keep) = n.checked_sub(2) else {
-            return false;
-        };
-        let (Some(first), Some(second)) = (view.mv(keep), view.mv(keep + 1)) else {
-            return false;
-        };
-        let read = [first, second];
-        let may_differ = [keep, keep + 1].map(|index| self.was_glimpsed(&view, index));
-        if !may_differ.contains(&true) {
-            return false;
-        }
-        let before = view.position(keep);
-        let since = view.seen_at(keep);
-        let fits =
-            |line: &[Move]| {
-                (keep..).zip(line).zip(read).zip(may_differ).all(
-                    |(((index, m), read), may_differ)| {
-                        m.from() == read.from()
-                            && !self.was_no_victim(&view, index, *m)
-                            && match may_differ {
-                                true => m.is_capture() && *m != read,
-                                false => *m == read || (m.is_capture() && read.is_capture()),
-                            }
-                    },
-                )
-            };
-        let lines = explain::lines_to(before, &self.picture, self.mask(&view), 2, |line| {
-            line.len() < 2 || fits(line)
-        });
-        let Some(line) = self.likeliest(before, &lines, view.last_of(keep), since) else {
-            return false;
-        };
-        let hand = match may_differ {
-            [_, true] => self.timing.quiet,
-            [_, false] => self.timing.hand,
-        };
-        let moves = self.seen(before, &line, now);
-        self.otherwise(keep, moves, now, cx);
-        self.suppose_for(hand, now);
-        true
-    }
-
-    /// Whether the man of the ply at this index is gone from where he went, and was seen there for no longer than a captured man who
-    /// passes by.
-    fn was_glimpsed(&self, view: &View<'_>, index: usize) -> bool {
-        view.mv(index).is_some_and(|m| {
-            !m.is_capture()
-                && !m.is_castle()
-                && self.picture.is_empty(m.to())
-                && self.trail.at(m.to()) < view.seen_at(index + 1) + self.timing.hand
-        })
-    }
-
-    /// Whether the square that the last move led to was left again soon after.
-    fn was_brief(&self, view: &View<'_>) -> bool {
-        view.last().is_some_and(|last| {
-            self.trail.at(last.to()) < view.seen_at(view.len()) + self.timing.hand
-        })
     }
 
     /// The man that moved last is gone from where he seemed to stand, and the answer is on the board: what stood there was a captured
@@ -563,7 +420,8 @@ impl Sensing {
         true
     }
 
-    /// From the tip, or where his last move stopped on the way.
+    /// What this side did that the board does not show, now that it has pressed: after how many plies, from the tip or from where its last
+    /// move stopped on the way, and the moves.
     fn unseen_at_press(
         &self,
         now: Millis,

@@ -9,7 +9,7 @@ impl Sensing {
         self.victim_about(view).is_some()
     }
 
-    /// The square that he passes over; none where all is only in the hand.
+    /// The square that he passes over, empty where all is only in the hand; nothing where he is not about.
     pub(super) fn victim_about(&self, view: &View<'_>) -> Option<Bitboard> {
         let last = view.last().filter(|m| m.is_capture())?;
         let before = view.position(view.len() - 1);
