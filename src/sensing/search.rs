@@ -752,10 +752,15 @@ impl Sensing {
             );
             turn = !turn;
         }
-        // Where two arrived on one square only the later can be told; who went on from where he came tells nothing of the first step.
+        // Where two arrived on one square only the later can be told, and of the other no more than when he left; who went on from where
+        // he came tells nothing of the first step.
         for (index, m) in line.iter().enumerate().rev() {
             if taken.contains(m.to()) {
-                journeys[index] = Journey::default();
+                let has_left = m.from().is_some_and(|from| !taken.contains(from));
+                journeys[index] = match has_left {
+                    true => journeys[index].only_begun(),
+                    false => Journey::default(),
+                };
             }
             taken.add(m.to());
             if let Some(from) = m.from() {

@@ -199,6 +199,14 @@ pub(super) struct Journey {
 }
 
 impl Journey {
+    /// The same where another man is seen on the square to which it led: no more is known than when it began.
+    pub(super) fn only_begun(&self) -> Journey {
+        Journey {
+            begun: self.departed,
+            ..Journey::default()
+        }
+    }
+
     /// Whether he was seen to go before this other man of his side. Both within one scan may have gone in either order.
     fn is_before_of_same_side(&self, later: &Journey) -> bool {
         let apart = |earlier: Option<Millis>, later: Option<Millis>| {
