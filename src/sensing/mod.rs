@@ -278,6 +278,8 @@ pub struct Sensing {
     heard_since: Millis,
     /// When what was read in fast play is read once more.
     check_at: Option<Millis>,
+    /// How often that was told since the board last changed, or somebody pressed, and when that was.
+    looked_back: (u32, Millis),
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -362,6 +364,7 @@ impl Sensing {
             silent: false,
             heard_since: 0,
             check_at: None,
+            looked_back: (0, 0),
             look_due: false,
             waiting: None,
             waiting_since: 0,

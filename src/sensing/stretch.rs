@@ -5,6 +5,8 @@ use super::reread::{self, Reading};
 use super::weigh::{Weighed, Weight};
 use super::*;
 
+/// A board that shows nothing new is not read once more so often.
+const MOST_TIMES: u32 = 3;
 /// So many plies are read anew at once; more where fewer do not explain the board.
 const STRETCHES: [usize; 3] = [12, 30, 80];
 /// So many plies one after the other, each without thought, are fast play.
@@ -76,6 +78,15 @@ impl Sensing {
 
     /// Hands were fast of late: whether the record is what was played is asked once more, now that what followed is known.
     pub(super) fn check_stretch(&mut self, now: Millis, cx: &Context<'_>) {
+        // What is read otherwise again and again without any news is not known.
+        let pressed_at = self.film.last_press().map_or(0, |(_, at)| at);
+        let news = self.last_change.max(pressed_at);
+        let (times, since) = self.looked_back;
+        let times = if since == news { times } else { 0 };
+        if times >= MOST_TIMES {
+            return;
+        }
+        self.looked_back = (times + 1, news);
         let n = self.view(cx).len();
         let keep = n.saturating_sub(STRETCHES[0]);
         let Some(reread) = self
@@ -231,5 +242,38 @@ impl Sensing {
         }
         // The record has to be brought up to date before it can be seen that nothing is wrong any more.
         self.look_due = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Sense;
+
+    /// Two readings may each lead to the other: what is asked again and again is asked no more until there are news.
+    #[test]
+    fn a_board_that_shows_nothing_new_is_read_a_few_times_only() {
+        let line = Line::new(Position::initial());
+        let cx = Context {
+            line: &line,
+            following: true,
+            has_clock: true,
+            unstarted: false,
+            can_dump: false,
+            time_trouble: false,
+        };
+        let mut sensing = Sensing::new(Timing::default());
+        sensing.restart(Picture::of(line.tip().board(), Sense::Presence), 0);
+        let lift = |sensing: &mut Sensing, now: Millis| {
+            sensing.handle_squares(now, &[(Square::E2, Contents::Empty)], Look::Update, &cx);
+        };
+        lift(&mut sensing, 1_000);
+        for now in 1_001..1_100 {
+            sensing.check_stretch(now, &cx);
+        }
+        assert_eq!(sensing.looked_back, (MOST_TIMES, 1_000));
+        sensing.handle_press(2_000, Color::White, &cx);
+        sensing.check_stretch(2_001, &cx);
+        assert_eq!(sensing.looked_back, (1, 2_000));
     }
 }
