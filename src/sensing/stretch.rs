@@ -36,6 +36,9 @@ struct Reread {
 impl Sensing {
     /// Reads the last plies anew where the record does not explain the board.
     pub(super) fn read_stretch(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if self.has_looked_back() {
+            return false;
+        }
         let n = self.view(cx).len();
         // The whole of a short game is asked once.
         let mut keeps = STRETCHES.map(|back| n.saturating_sub(back)).to_vec();
@@ -51,6 +54,16 @@ impl Sensing {
             }
             None => false,
         }
+    }
+
+    /// Whether what was seen so far was read otherwise so often that nobody can know: two readings may each lead to the other.
+    fn has_looked_back(&mut self) -> bool {
+        let pressed_at = self.film.last_press().map_or(0, |(_, at)| at);
+        let news = self.last_change.max(pressed_at);
+        if self.looked_back.1 != news {
+            self.looked_back = (0, news);
+        }
+        self.looked_back.0 >= MOST_TIMES
     }
 
     /// What is told now is asked once more if it was played fast.
@@ -78,15 +91,9 @@ impl Sensing {
 
     /// Hands were fast of late: whether the record is what was played is asked once more, now that what followed is known.
     pub(super) fn check_stretch(&mut self, now: Millis, cx: &Context<'_>) {
-        // What is read otherwise again and again without any news is not known.
-        let pressed_at = self.film.last_press().map_or(0, |(_, at)| at);
-        let news = self.last_change.max(pressed_at);
-        let (times, since) = self.looked_back;
-        let times = if since == news { times } else { 0 };
-        if times >= MOST_TIMES {
+        if self.has_looked_back() {
             return;
         }
-        self.looked_back = (times + 1, news);
         let n = self.view(cx).len();
         let keep = n.saturating_sub(STRETCHES[0]);
         let Some(reread) = self
@@ -206,6 +213,7 @@ impl Sensing {
     }
 
     fn tell_reread(&mut self, reread: Reread, now: Millis, cx: &Context<'_>) {
+        self.looked_back.0 += 1;
         let Reread {
             keep,
             mut seen,
@@ -264,16 +272,13 @@ mod tests {
         };
         let mut sensing = Sensing::new(Timing::default());
         sensing.restart(Picture::of(line.tip().board(), Sense::Presence), 0);
-        let lift = |sensing: &mut Sensing, now: Millis| {
-            sensing.handle_squares(now, &[(Square::E2, Contents::Empty)], Look::Update, &cx);
-        };
-        lift(&mut sensing, 1_000);
-        for now in 1_001..1_100 {
-            sensing.check_stretch(now, &cx);
+        sensing.handle_squares(1_000, &[(Square::E2, Contents::Empty)], Look::Update, &cx);
+        for _ in 0..MOST_TIMES {
+            assert!(!sensing.has_looked_back());
+            sensing.looked_back.0 += 1;
         }
-        assert_eq!(sensing.looked_back, (MOST_TIMES, 1_000));
+        assert!(sensing.has_looked_back());
         sensing.handle_press(2_000, Color::White, &cx);
-        sensing.check_stretch(2_001, &cx);
-        assert_eq!(sensing.looked_back, (1, 2_000));
+        assert!(!sensing.has_looked_back());
     }
 }
