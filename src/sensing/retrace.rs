@@ -4,9 +4,6 @@
 use super::*;
 use crate::game::puts_back;
 
-/// No more plies are taken back by men that go home in play.
-const MOST_TAKEN_BACK: usize = 8;
-
 impl Sensing {
     /// How many plies stood before what was shown, or taken back, since, and what was played after it: the board shows nothing else.
     pub(super) fn retraced(&self, cx: &Context<'_>) -> Option<(usize, Vec<Seen>)> {
@@ -68,37 +65,26 @@ fn played_after(view: &View<'_>) -> Option<(usize, Vec<Seen>)> {
     from.is_playable(last.mv).then(|| (keep, vec![played()]))
 }
 
-/// The last plies have put back, man by man, what those before them had moved, and of these some were pressed. A man goes home in as
-/// many steps as he had made, or in fewer.
+/// The last plies have put back, man by man, what those before them had moved, and of these some were pressed.
 fn taken_back(view: &View<'_>) -> Option<usize> {
     let n = view.len();
     let is_pressed = |index: usize| view.is_pressed(index);
     // The sides move in turn, so that an odd number cannot put itself back.
     [2, 4].into_iter().find_map(|back| {
-        let steps = n.checked_sub(back)?;
-        if (steps..n).any(is_pressed) {
+        let (keep, steps) = (n.checked_sub(2 * back)?, n - back);
+        let mut before = keep.saturating_sub(1)..steps;
+        if view.position(keep).board() != view.tip().board()
+            || (steps..n).any(is_pressed)
+            || !before.any(is_pressed)
+        {
             return None;
         }
-        let is_home = |home: &Position, m: Move| {
-            let man = home.board().piece_at(m.to());
-            man.is_some_and(|man| man.role == m.role()) && !m.is_capture() && !m.is_promotion()
-        };
-        (back..=MOST_TAKEN_BACK).step_by(2).find_map(|undone| {
-            let keep = steps.checked_sub(undone)?;
-            let home = view.position(keep);
-            let goes_home = |undone_in_fewer: bool| {
-                let mut moved: Vec<Move> = (keep..steps).filter_map(|at| view.mv(at)).collect();
-                (steps..n).filter_map(|at| view.mv(at)).all(|m| {
-                    let undone = moved.iter().position(|moved| puts_back(m, *moved));
-                    let undone = undone.map(|at| moved.swap_remove(at));
-                    undone.is_some() || (undone_in_fewer && is_home(home, m))
-                })
-            };
-            let is_taken_back = home.board() == view.tip().board()
-                && (keep.saturating_sub(1)..steps).any(is_pressed)
-                && goes_home(undone > back);
-            is_taken_back.then_some(keep)
-        })
+        let mut moved: Vec<Move> = (keep..steps).filter_map(|at| view.mv(at)).collect();
+        let put_back = (steps..n).filter_map(|at| view.mv(at)).all(|m| {
+            let undone = moved.iter().position(|moved| puts_back(m, *moved));
+            undone.map(|at| moved.swap_remove(at)).is_some()
+        });
+        put_back.then_some(keep)
     })
 }
 
