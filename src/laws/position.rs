@@ -22,6 +22,15 @@ enum Inner {
     Geometric(Box<Setup>),
 }
 
+/// Where castling takes king and rook from, and where to. In Chess960 one of them may stay, or go to where the other stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Castling {
+    pub king: Square,
+    pub rook: Square,
+    pub king_to: Square,
+    pub rook_to: Square,
+}
+
 /// The squares that a move changes, with what stands there afterwards: two, three (en passant) or four (castling).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Effects {
@@ -210,6 +219,13 @@ impl Position {
         }
     }
 
+    /// [`Position::castling_moves`], with where both men go.
+    pub fn castlings(&self) -> impl Iterator<Item = Castling> {
+        let us = self.turn();
+        let moves = self.castling_moves().into_iter();
+        moves.filter_map(move |m| Castling::of(m, us))
+    }
+
     /// The castlings among [`Position::moves`]; as cheap.
     pub fn castling_moves(&self) -> Vec<Move> {
         match &self.inner {
@@ -336,8 +352,9 @@ impl Position {
                 effects.push(Square::from_coords(to.file(), from.rank()), None);
             }
             Move::Castle { king, rook } => {
-                let side = CastlingSide::from_king_side(king < rook);
-                let (king_to, rook_to) = (side.king_to(us), side.rook_to(us));
+                let Castling {
+                    king_to, rook_to, ..
+                } = Castling::new(king, rook, us);
                 for square in [king, rook] {
                     if square != king_to && square != rook_to {
                         effects.push(square, None);
@@ -519,6 +536,37 @@ impl Position {
         }
         setup.turn = !us;
         Position::from_setup(setup, self.mode)
+    }
+}
+
+impl Castling {
+    /// Of this side's king and rook on these squares.
+    pub fn new(king: Square, rook: Square, side: Color) -> Castling {
+        let wing = CastlingSide::from_king_side(king < rook);
+        Castling {
+            king,
+            rook,
+            king_to: wing.king_to(side),
+            rook_to: wing.rook_to(side),
+        }
+    }
+
+    /// Of a move of this side, if it is castling.
+    pub fn of(m: Move, side: Color) -> Option<Castling> {
+        match m {
+            Move::Castle { king, rook } => Some(Castling::new(king, rook, side)),
+            _ => None,
+        }
+    }
+
+    /// The squares that both leave.
+    pub fn from(self) -> Bitboard {
+        Bitboard::from(self.king).with(self.rook)
+    }
+
+    /// The squares where both stand afterwards.
+    pub fn to(self) -> Bitboard {
+        Bitboard::from(self.king_to).with(self.rook_to)
     }
 }
 

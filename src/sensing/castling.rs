@@ -40,10 +40,10 @@ impl Sensing {
     }
 
     pub(super) fn left_of_castling(&self, before: &Position, m: Move) -> Bitboard {
-        let Move::Castle { king, rook } = m else {
+        let Some(castling) = Castling::of(m, before.turn()) else {
             return Bitboard::EMPTY;
         };
-        let to = CastlingSide::from_king_side(king < rook).rook_to(before.turn());
+        let (rook, to) = (castling.rook, castling.rook_to);
         // A rook that has been where it belongs is only adjusted, or moves on.
         let is_in_hand = self.picture.is_empty(rook) && self.picture.is_empty(to);
         if is_in_hand && self.trail.filled_since(to, self.trail.at(rook)) {
@@ -95,11 +95,10 @@ impl Sensing {
     /// Whether the king stood where he castles to when the man of `reply` was put down. What stood there before was played too early,
     /// and answers nothing.
     fn is_answer_to_castling(&self, before: &Position, m: Move, reply: Move) -> bool {
-        let Move::Castle { king, rook } = m else {
-            return false;
-        };
-        let to = CastlingSide::from_king_side(king < rook).king_to(before.turn());
-        !self.trail.came_since(to, self.trail.at(reply.to()))
+        Castling::of(m, before.turn()).is_some_and(|castling| {
+            let answered = self.trail.at(reply.to());
+            !self.trail.came_since(castling.king_to, answered)
+        })
     }
 
     /// Whether a king and a rook that may castle have both left their squares, and do not both stand where they go: nobody lifts the
@@ -170,14 +169,13 @@ impl Sensing {
     }
 
     fn is_in_hand(&self, position: &Position, castling: Move, since: Millis) -> bool {
-        let Move::Castle { king, rook } = castling else {
+        let Some(men) = Castling::of(castling, position.turn()) else {
             return false;
         };
         let effects = position.effects(castling);
         let squares = effects.squares();
         // In Chess960 one of them may stay; and who is told to be gone is in no hand.
-        let both = Bitboard::from(king).with(rook);
-        if !both.is_subset(squares & !self.faulty()) {
+        if !men.from().is_subset(squares & !self.faulty()) {
             return false;
         }
         let board = position.board();
@@ -192,8 +190,7 @@ impl Sensing {
                 || (may_be_the_other && self.trail.at(square) > since)
         };
         let open = self.picture.differing(board) & squares;
-        has_left(king)
-            && has_left(rook)
+        men.from().into_iter().all(has_left)
             && !effects
                 .iter()
                 .all(|(square, man)| self.picture.agrees_at(square, man))
@@ -218,16 +215,8 @@ impl Sensing {
         told.append(&mut moves);
         self.tell_moves(base, told, keep, CorrectionReason::MovedOn, cx);
         if let Some(reply) = reply {
-            self.tentative = Some(Tentative {
-                keep: keep + 1,
-                moves: vec![reply],
-                stem: keep + 1,
-                since: now,
-                hold: self.timing.settle,
-                shown: true,
-                supposed: false,
-                why: CorrectionReason::MovedOn,
-            });
+            let (hold, why) = (self.timing.settle, CorrectionReason::MovedOn);
+            self.tentative = Some(Tentative::new(keep + 1, vec![reply], now, hold, why));
         }
         true
     }
@@ -313,14 +302,8 @@ fn are_castling(position: &Position, one: Move, other: Move) -> bool {
     let left = Bitboard::from(first).with(second);
     let may_castle = position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
     may_castle
-        && position.castling_moves().into_iter().any(|m| {
-            let Move::Castle { king, rook } = m else {
-                return false;
-            };
-            let to = CastlingSide::from_king_side(king < rook);
-            let side = position.turn();
-            let filled = Bitboard::from(to.king_to(side)).with(to.rook_to(side));
-            left == Bitboard::from(king).with(rook)
-                && filled == Bitboard::from(one.to()).with(other.to())
+        && position.castlings().any(|castling| {
+            let filled = Bitboard::from(one.to()).with(other.to());
+            castling.from() == left && castling.to() == filled
         })
 }

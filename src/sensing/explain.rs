@@ -3,7 +3,7 @@
 //! Every question here is asked of any sensor alike: a poorer one only leaves more answers.
 
 use crate::board::{Contents, Picture, Sense};
-use crate::laws::position::Position;
+use crate::laws::position::{Castling, Position};
 use shakmaty::{Bitboard, Color, Move, Role, Square, attacks};
 
 /// The moves from `position` that lead to exactly what the board shows, squares in `mask` aside. A move that needs one of those
@@ -390,7 +390,7 @@ pub fn left_of(
     let shows = |square, man| picture.agrees_at(square, man);
     let arrived = match m {
         Move::Castle { king, rook } => {
-            let to = shakmaty::CastlingSide::from_king_side(king < rook).king_to(us);
+            let to = Castling::new(king, rook, us).king_to;
             // A rook that stands there may look like the king (Chess960).
             shows(to, Some(Role::King.of(us)))
                 && !shows(to, position.board().piece_at(to))

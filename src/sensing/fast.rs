@@ -64,9 +64,6 @@ const FAST_FOR_MS: Millis = 2_000;
 /// Who pressed so long ago plays on.
 const PLAYED_ON_MS: Millis = 5_000;
 
-/// A board that is made for fast play looks at all its squares within this time.
-const FAST_SCAN_MS: Millis = 60;
-
 /// Men that go back to where they were some plies ago have done so by then.
 const GOING_BACK_MS: Millis = 1_500;
 /// No more plies are taken back one by one than these.
@@ -250,13 +247,9 @@ impl Sensing {
     /// Whether the men that stand where nothing explains them stood there some plies ago: they may be taken back, one by one.
     fn is_going_back(&self, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
-        let n = view.len();
         let differing = self.picture.differing(view.tip().board());
         let arrived = differing & !self.mask_of(&view, differing) & !self.picture.vacant();
-        (n.saturating_sub(RETRACED)..n).any(|earlier| {
-            let board = view.position(earlier).board();
-            (self.picture.differing(board) & arrived).is_empty()
-        })
+        self.stood_there(&view, arrived, RETRACED)
     }
 
     /// A man went on from where he stopped while the answer was put down: what was read as his next move was the same one.
@@ -309,8 +302,7 @@ impl Sensing {
             if let Some(gone_on) = self.read_gone_on(&view, mask, depth, cx) {
                 return Some(gone_on);
             }
-            let (found, in_hand) =
-                self.lines_beside(tip, mask, depth, view.seen_at(n), FAST_SCAN_MS);
+            let (found, in_hand) = self.lines_beside(tip, mask, depth, view.seen_at(n), LOOK_MS);
             match found.as_slice() {
                 [] => {}
                 [line] => return Some((n, line.clone(), in_hand)),
@@ -349,7 +341,7 @@ impl Sensing {
             return None;
         }
         let since = view.seen_at(keep);
-        let (mut found, in_hand) = self.lines_beside(from, mask, depth, since, FAST_SCAN_MS);
+        let (mut found, in_hand) = self.lines_beside(from, mask, depth, since, LOOK_MS);
         found.retain(|line| is_by_way_of(line[0], stop));
         match found.as_slice() {
             [line] => Some((keep, line.clone(), in_hand)),

@@ -331,15 +331,8 @@ impl Sensing {
 
     /// Moves were made from where the game stands. All but the last have been answered, and are told at once.
     pub(super) fn arrived_by(&mut self, mut moves: Vec<Seen>, now: Millis, cx: &Context<'_>) {
-        let mut tentative = self.tentative.take().unwrap_or(Tentative {
-            keep: cx.line.len(),
-            moves: Vec::new(),
-            stem: cx.line.len(),
-            since: now,
-            hold: 0,
-            shown: true,
-            supposed: false,
-            why: CorrectionReason::MovedOn,
+        let mut tentative = self.tentative.take().unwrap_or_else(|| {
+            Tentative::new(cx.line.len(), Vec::new(), now, 0, CorrectionReason::MovedOn)
         });
         let waited = if tentative.moves.is_empty() && tentative.keep < cx.line.len() {
             tentative.hold
@@ -427,16 +420,8 @@ impl Sensing {
             self.tentative = None;
             return;
         }
-        self.tentative = Some(Tentative {
-            keep,
-            moves: Vec::new(),
-            stem: keep,
-            since: now,
-            hold: self.timing.takeback,
-            shown: true,
-            supposed: false,
-            why: CorrectionReason::TakenBack,
-        });
+        let (hold, why) = (self.timing.takeback, CorrectionReason::TakenBack);
+        self.tentative = Some(Tentative::new(keep, Vec::new(), now, hold, why));
     }
 
     /// Without a clock nobody can tell a long takeback from analysis: more than two plies back is neither.
@@ -549,14 +534,8 @@ impl Sensing {
         told.truncate(keep - base);
         told.extend(moves);
         self.tentative = Some(Tentative {
-            keep: base,
-            moves: told,
             stem,
-            since: now,
-            hold,
-            shown: true,
-            supposed: false,
-            why,
+            ..Tentative::new(base, told, now, hold, why)
         });
     }
 
@@ -773,17 +752,8 @@ fn is_victim_of(before: &Position, m: Move, square: Square) -> bool {
 
 /// Whether the rook that went from `from` to `to` may be about to castle.
 pub(super) fn castles_by(before: &Position, from: Square, to: Square) -> bool {
-    let us = before.turn();
-    before.may_castle_with(from)
-        && before
-            .castling_moves()
-            .into_iter()
-            .any(|other| match other {
-                Move::Castle { king, rook } => {
-                    rook == from && CastlingSide::from_king_side(king < rook).rook_to(us) == to
-                }
-                _ => false,
-            })
+    let castles = |castling: Castling| castling.rook == from && castling.rook_to == to;
+    before.may_castle_with(from) && before.castlings().any(castles)
 }
 
 /// Whether the man that went from `from` to `to` can go on the same way: one square more, or the king to where he castles.
@@ -791,18 +761,10 @@ pub(super) fn goes_on(before: &Position, role: Role, from: Square, to: Square) -
     match role {
         Role::Knight => false,
         Role::King => {
-            let us = before.turn();
-            before.may_castle_with(from)
-                && before
-                    .castling_moves()
-                    .into_iter()
-                    .any(|other| match other {
-                        Move::Castle { king, rook } => {
-                            let side = CastlingSide::from_king_side(king < rook);
-                            king == from && attacks::between(king, side.king_to(us)).contains(to)
-                        }
-                        _ => false,
-                    })
+            let passes = |castling: Castling| {
+                castling.king == from && attacks::between(from, castling.king_to).contains(to)
+            };
+            before.may_castle_with(from) && before.castlings().any(passes)
         }
         // What may go further may also go one square further: it can be stopped by nothing but a man there.
         Role::Pawn | Role::Bishop | Role::Rook | Role::Queen => {

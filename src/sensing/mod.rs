@@ -50,9 +50,9 @@ use crate::Millis;
 use crate::board::{Contents, Picture};
 use crate::game::{Change, CompletedBy, CorrectionReason, Doubt, Line, Ply};
 use crate::laws::illegal::{Attempt, IllegalReason};
-use crate::laws::position::Position;
+use crate::laws::position::{Castling, Position};
 use crate::laws::result::{CENTRE, GameResult};
-use shakmaty::{Bitboard, CastlingSide, Color, Move, Piece, Role, Square, attacks};
+use shakmaty::{Bitboard, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
 mod aside;
@@ -88,7 +88,7 @@ use faults::ACCIDENT;
 pub(crate) use faults::CLEARED;
 use film::{Film, Scene};
 use rivals::Rivals;
-use trail::{Journey, Order, Trail};
+use trail::{Journey, LOOK_MS, Order, Trail};
 use view::View;
 
 /// How long things must last (defaults; milliseconds).
@@ -313,6 +313,28 @@ struct Tentative {
     /// It shows no more of its last move than that the man is gone.
     supposed: bool,
     why: CorrectionReason,
+}
+
+impl Tentative {
+    /// What the board shows since then, to be told once it has stood for so long.
+    fn new(
+        keep: usize,
+        moves: Vec<Seen>,
+        since: Millis,
+        hold: Millis,
+        why: CorrectionReason,
+    ) -> Tentative {
+        Tentative {
+            keep,
+            moves,
+            stem: keep,
+            since,
+            hold,
+            shown: true,
+            supposed: false,
+            why,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,7 @@
 //! against it: changes that were never told, men that stand where nobody put them, squares that changed for nothing.
 
 use super::film::Scene;
+use super::trail::LOOK_MS;
 use super::weigh::{EXCHANGED_UNSEEN, OVERWRITTEN, PASSED_BESIDE, TAKEN_AWAY, Weight, implausible};
 use crate::Millis;
 use crate::board::{Contents, Picture};
@@ -53,8 +54,6 @@ const NOT_PRESSED: Weight = 5;
 /// A man goes on in his direction from where he has just stopped, as another ply.
 const GONE_ON: Weight = 20;
 const STOP_MS: Millis = 250;
-/// Squares are told so much too early.
-const SLACK_MS: Millis = 60;
 /// Squares are told so much out of order, and what speaks against that.
 const DISORDER: [(Millis, Weight); 4] = [(20, 0), (60, 4), (300, 12), (1_000, 40)];
 
@@ -633,7 +632,7 @@ impl Reader {
         let left = m
             .from()
             .and_then(|from| path.open_at(from))
-            .map_or(0, |open| open.since.saturating_sub(SLACK_MS));
+            .map_or(0, |open| open.since.saturating_sub(LOOK_MS));
         let mut weight = 0;
         next.open.retain(|open| {
             let agrees = self.shows(open.square, board);

@@ -790,15 +790,10 @@ impl Sensing {
         ask: &mut impl FnMut(&mut Sensing) -> Option<T>,
     ) -> Option<T> {
         let (plies, last) = (rival.moves.len(), rival.moves.last().map(|seen| seen.mv));
+        let (base, stem, why) = (rival.base, rival.end(), CorrectionReason::Reread);
         self.tentative = Some(Tentative {
-            keep: rival.base,
-            stem: rival.end(),
-            moves: rival.moves,
-            since: self.last_change,
-            hold: 0,
-            shown: true,
-            supposed: false,
-            why: CorrectionReason::Reread,
+            stem,
+            ..Tentative::new(base, rival.moves, self.last_change, 0, why)
         });
         let answer = ask(self);
         // Who stands as the record does explains no more than it, unless half of a castling has become all of it.

@@ -344,8 +344,7 @@ impl Sensing {
             };
             let arrived = match m {
                 Move::Castle { king, rook } => {
-                    let side = CastlingSide::from_king_side(king < rook);
-                    let to = side.king_to(us);
+                    let to = Castling::new(king, rook, us).king_to;
                     // A rook that stands there may look like the king (Chess960).
                     let may_be_rook = self.picture.agrees_at(to, tip.board().piece_at(to));
                     king != to && !left.contains(king) && !left.contains(to) && !may_be_rook
@@ -544,16 +543,17 @@ impl Sensing {
 
     /// Whether men go back to where they stood a few plies ago: each of these squares shows what it showed then, or nothing yet.
     pub(super) fn is_on_the_way_back(&self, view: &View<'_>, open: Bitboard) -> bool {
-        let n = view.len();
         let placed = open & !self.picture.vacant();
-        placed.any()
-            && (n.saturating_sub(2 * MISSED)..n).any(|keep| {
-                let board = view.position(keep).board();
-                placed.into_iter().all(|square| {
-                    let shown = self.picture.at(square);
-                    shown.is_none_or(|contents| contents.agrees(board.piece_at(square)))
-                })
-            })
+        placed.any() && self.stood_there(view, placed, 2 * MISSED)
+    }
+
+    /// Whether all these squares show what stood there after one of so many plies ago.
+    pub(super) fn stood_there(&self, view: &View<'_>, placed: Bitboard, plies: usize) -> bool {
+        let n = view.len();
+        (n.saturating_sub(plies)..n).any(|keep| {
+            let board = view.position(keep).board();
+            (self.picture.differing(board) & placed).is_empty()
+        })
     }
 
     /// Whether this may be a capture and the answer to it, while the man that was taken still passes over a square beside.
@@ -575,16 +575,9 @@ impl Sensing {
     }
 
     fn take_back_once_at_rest(&mut self, keep: usize, moves: Vec<Seen>) {
-        self.tentative = Some(Tentative {
-            keep,
-            moves,
-            stem: keep,
-            since: self.last_change,
-            hold: self.timing.takeback,
-            shown: true,
-            supposed: false,
-            why: CorrectionReason::TakenBack,
-        });
+        let (since, hold) = (self.last_change, self.timing.takeback);
+        let why = CorrectionReason::TakenBack;
+        self.tentative = Some(Tentative::new(keep, moves, since, hold, why));
     }
 
     /// How many plies a takeback can leave.
@@ -740,12 +733,7 @@ impl Sensing {
         let mut turn = from.turn();
         let mut journeys: Vec<Journey> = Vec::with_capacity(line.len());
         for m in line {
-            let to = match m {
-                Move::Castle { king, rook } => {
-                    CastlingSide::from_king_side(king < rook).king_to(turn)
-                }
-                m => m.to(),
-            };
+            let to = Castling::of(*m, turn).map_or(m.to(), |castling| castling.king_to);
             journeys.push(
                 m.from()
                     .map_or_else(Journey::default, |from| self.journey(from, to)),

@@ -7,6 +7,10 @@ use shakmaty::{Bitboard, Square};
 /// Two squares of one board may be looked at in the wrong order within the time of a scan (protocol sheet 1: 200 to 250 ms).
 pub(super) const SCAN_MS: Millis = 300;
 
+/// A board that is made for fast play looks at all its squares within this time. What lies no further apart may be of one look, and
+/// of a look that was under way at a press.
+pub(super) const LOOK_MS: Millis = 60;
+
 /// A man that comes back later than this after he left has moved meanwhile.
 const PUT_BACK_MS: Millis = 2_000;
 /// A board may show a man's new square before it sees that he has left the old one (case A14), but not so long before.

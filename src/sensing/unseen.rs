@@ -3,9 +3,6 @@
 
 use super::*;
 
-/// A scan that was under way at a press is told so long after it.
-const PRESS_LAG_MS: Millis = 60;
-
 /// Where play went on from.
 pub(super) struct Standpoint<'a> {
     pub(super) position: &'a Position,
@@ -80,7 +77,7 @@ impl Sensing {
         // The answering man is put down after he was lifted, as near as a scan tells; what came before that may be something else.
         let came_first = second.from().filter(|from| {
             let (came, left) = (self.trail.at(second.to()), self.trail.at(*from));
-            came + weigh::SAME_LOOK_MS < left
+            came + LOOK_MS < left
         });
         let passing = came_first.map_or(open, |from| open.without(from));
         !explain::is_in_progress(tip, &self.picture, open)
@@ -130,9 +127,8 @@ impl Sensing {
         let open = self.picture.differing(board) & !from.mask;
         let gone = |color: Color| open & board.by_color(color) & self.picture.vacant();
         let own = gone(position.turn());
-        let before_press = |square: &Square| {
-            pressed_at.is_none_or(|at| self.trail.at(*square) <= at + PRESS_LAG_MS)
-        };
+        let before_press =
+            |square: &Square| pressed_at.is_none_or(|at| self.trail.at(*square) <= at + LOOK_MS);
         // What the opponent has lifted since is his answer.
         let theirs: Bitboard = gone(!position.turn())
             .into_iter()
@@ -502,11 +498,10 @@ impl Sensing {
             // King and rook, each where castling puts him.
             let king = (gone & board.kings()).single_square()?;
             let rook = (gone & board.rooks()).single_square()?;
-            let color = board.color_at(king)?;
-            let side = CastlingSide::from_king_side(king < rook);
+            let castling = Castling::new(king, rook, board.color_at(king)?);
             match square {
-                square if square == side.king_to(color) => came(king),
-                square if square == side.rook_to(color) => came(rook),
+                square if square == castling.king_to => came(king),
+                square if square == castling.rook_to => came(rook),
                 _ => None,
             }
         } else {

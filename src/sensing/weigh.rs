@@ -28,7 +28,6 @@ pub(super) const PASSED_BESIDE: Weight = 8;
 
 /// The answering man was lifted before what he answers was put down; within one look at the board nobody can tell.
 pub(super) const LIFTED_EARLY: Weight = 12;
-pub(super) const SAME_LOOK_MS: Millis = 60;
 /// The king makes a step where he could castle.
 const CASTLING_GIVEN_UP: Weight = 35;
 
@@ -163,7 +162,7 @@ impl Sensing {
         let is_his = reply.to() != to || (!m.is_capture() && self.trail.came_since(to, came));
         let is_seen = is_his && came > since && !self.picture.is_empty(to) && !m.is_castle();
         let left = reply.from().and_then(|from| self.left_at(from));
-        is_seen && left.is_some_and(|left| left + SAME_LOOK_MS < came)
+        is_seen && left.is_some_and(|left| left + LOOK_MS < came)
     }
 
     /// When the square was last seen to be left, if it is vacant.
