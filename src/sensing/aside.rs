@@ -54,13 +54,7 @@ impl Sensing {
         let seen = view.seen_at(n);
         let early = seen.saturating_sub(trail::EARLY_MS);
         let own = view.seen_at(n.saturating_sub(1)).max(early);
-        let is_own = tip.board().by_color(tip.turn());
-        let mut gone = Bitboard::EMPTY;
-        for square in lifted {
-            let until = if is_own.contains(square) { own } else { seen };
-            gone.set(square, self.trail.at(square) < until);
-        }
-        gone
+        self.gone_until(view, own, tip.turn()) | self.gone_until(view, seen, !tip.turn())
     }
 
     /// Men of this side that were off the board before this time.

@@ -83,11 +83,7 @@ impl Sensing {
             self.flush(cx);
             return true;
         }
-        let is_read = self
-            .try_rivals(cx, |sensing| {
-                sensing.read_unseen(now, side, pressed_at, cx).then_some(())
-            })
-            .is_some();
+        let is_read = self.try_rivals(cx, |sensing| sensing.read_unseen(now, side, pressed_at, cx));
         if !is_read && gone_by.is_some() {
             self.tentative = gone_by;
         }
@@ -211,11 +207,7 @@ impl Sensing {
             && !press.spent
             && (press.waits || press.overtaken)
             && self.waiting.is_none()
-            && self
-                .try_past_rivals(cx, |sensing| {
-                    sensing.read_unseen(now, side, press.at, cx).then_some(())
-                })
-                .is_some()
+            && self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx))
         {
             self.presses.push_front(press);
             return;

@@ -714,42 +714,42 @@ impl Sensing {
         now: Millis,
         cx: &Context<'_>,
     ) -> bool {
-        let ask = |sensing: &mut Sensing| sensing.match_near(now, cx).then_some(());
-        self.try_rivals_within(behind, cx, ask).is_some()
+        let ask = |sensing: &mut Sensing| sensing.match_near(now, cx);
+        self.try_rivals_within(behind, cx, ask)
     }
 
     /// The same beside those that the last move contradicts.
     pub(super) fn match_past_rivals(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let ask = |sensing: &mut Sensing| sensing.match_near(now, cx).then_some(());
-        self.try_past_rivals(cx, ask).is_some()
+        let ask = |sensing: &mut Sensing| sensing.match_near(now, cx);
+        self.try_past_rivals(cx, ask)
     }
 
     /// Asks a question of each rival as if the record read so, and leaves the first that answers in the place of the record, untold.
-    pub(super) fn try_rivals<T>(
+    pub(super) fn try_rivals(
         &mut self,
         cx: &Context<'_>,
-        ask: impl FnMut(&mut Sensing) -> Option<T>,
-    ) -> Option<T> {
+        ask: impl FnMut(&mut Sensing) -> bool,
+    ) -> bool {
         self.try_rivals_within(KEPT, cx, ask)
     }
 
     /// Asks a question of each rival that is a doubt about the record, as [`Sensing::try_rivals`] does of all.
-    pub(super) fn try_doubts<T>(
+    pub(super) fn try_doubts(
         &mut self,
         cx: &Context<'_>,
-        ask: impl FnMut(&mut Sensing) -> Option<T>,
-    ) -> Option<T> {
+        ask: impl FnMut(&mut Sensing) -> bool,
+    ) -> bool {
         self.try_rivals_within(DOUBT, cx, ask)
     }
 
-    fn try_rivals_within<T>(
+    fn try_rivals_within(
         &mut self,
         behind: i64,
         cx: &Context<'_>,
-        mut ask: impl FnMut(&mut Sensing) -> Option<T>,
-    ) -> Option<T> {
+        mut ask: impl FnMut(&mut Sensing) -> bool,
+    ) -> bool {
         if self.tentative.is_some() || self.frozen_since.is_some() || self.ahead.is_some() {
-            return None;
+            return false;
         }
         let n = cx.line.len();
         for index in 0..self.rivals.others.len() {
@@ -757,12 +757,11 @@ impl Sensing {
                 !rival.joined && rival.end() == n && self.rivals.behind(rival) <= behind
             };
             let rival = self.rivals.others.get(index).filter(is_near).cloned();
-            let answer = rival.and_then(|rival| self.try_rival(rival, &mut ask));
-            if answer.is_some() {
-                return answer;
+            if rival.is_some_and(|rival| self.try_rival(rival, &mut ask)) {
+                return true;
             }
         }
-        None
+        false
     }
 
     /// Looks the placement up beside the record with this ply in place of those from there on.
@@ -779,54 +778,55 @@ impl Sensing {
             weights: vec![0],
             joined: false,
         };
-        let mut ask = |sensing: &mut Sensing| sensing.match_near(now, cx).then_some(());
-        self.try_rival(rival, &mut ask).is_some()
+        let mut ask = |sensing: &mut Sensing| sensing.match_near(now, cx);
+        self.try_rival(rival, &mut ask)
     }
 
     /// Asks this one.
-    fn try_rival<T>(
-        &mut self,
-        rival: Rival,
-        ask: &mut impl FnMut(&mut Sensing) -> Option<T>,
-    ) -> Option<T> {
+    fn try_rival(&mut self, rival: Rival, ask: &mut impl FnMut(&mut Sensing) -> bool) -> bool {
         let (plies, last) = (rival.moves.len(), rival.moves.last().map(|seen| seen.mv));
         let (base, stem, why) = (rival.base, rival.end(), CorrectionReason::Reread);
         self.tentative = Some(Tentative {
             stem,
             ..Tentative::new(base, rival.moves, self.last_change, 0, why)
         });
-        let answer = ask(self);
+        let is_it = ask(self);
         // Who stands as the record does explains no more than it, unless half of a castling has become all of it.
         let goes_on = self.tentative.as_ref().is_none_or(|tentative| {
             let castled = tentative.moves.last().map(|seen| seen.mv);
             tentative.moves.len() != plies
                 || (castled != last && castled.is_some_and(Move::is_castle))
         });
-        if answer.is_none() || !goes_on {
+        let answers = is_it && goes_on;
+        if !answers {
             self.tentative = None;
-            return None;
         }
-        answer
+        answers
     }
 
     /// Asks a question of each rival that the last move contradicts, whose man is gone from where he stopped: he may only have rested there.
-    pub(super) fn try_past_rivals<T>(
+    pub(super) fn try_past_rivals(
         &mut self,
         cx: &Context<'_>,
-        mut ask: impl FnMut(&mut Sensing) -> Option<T>,
-    ) -> Option<T> {
+        mut ask: impl FnMut(&mut Sensing) -> bool,
+    ) -> bool {
         let n = cx.line.len();
-        let last = cx.line.plies.last()?;
-        let has_gone_on = self.picture.is_empty(last.mv.to()) && last.by.is_none();
-        if !has_gone_on || self.tentative.is_some() || self.frozen_since.is_some() {
-            return None;
+        let has_gone_on = |last: &Ply| self.picture.is_empty(last.mv.to()) && last.by.is_none();
+        if !cx.line.plies.last().is_some_and(has_gone_on)
+            || self.tentative.is_some()
+            || self.frozen_since.is_some()
+        {
+            return false;
         }
-        let past = self.rivals.past.iter().find(|past| past.plies + 1 == n)?;
+        let past = self.rivals.past.iter().find(|past| past.plies + 1 == n);
         let ends_before = |rival: &&Rival| !rival.joined && rival.end() + 1 == n;
-        let before: Vec<Rival> = past.others.iter().filter(ends_before).cloned().collect();
+        let before: Vec<Rival> = past
+            .into_iter()
+            .flat_map(|past| past.others.iter().filter(ends_before).cloned())
+            .collect();
         before
             .into_iter()
-            .find_map(|rival| self.try_rival(rival, &mut ask))
+            .any(|rival| self.try_rival(rival, &mut ask))
     }
 
     /// Reads the record otherwise where a rival has become likelier.

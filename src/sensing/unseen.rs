@@ -260,8 +260,8 @@ impl Sensing {
             view.last()
                 .is_some_and(|last| self.picture.is_empty(last.to()) && self.was_brief(&view))
         };
-        let ask = |sensing: &mut Sensing| sensing.read_last_anew(now, cx).then_some(());
-        is_gone && self.try_rivals(cx, ask).is_some()
+        let ask = |sensing: &mut Sensing| sensing.read_last_anew(now, cx);
+        is_gone && self.try_rivals(cx, ask)
     }
 
     /// The same as it would read; the answer of a side that has pressed need not be put down.
@@ -378,11 +378,9 @@ impl Sensing {
 
     /// The one man who is gone has captured, as the record has it or one of the readings that are a doubt about it.
     pub(super) fn tell_gone_or_rival(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let tell = |sensing: &mut Sensing| {
-            let is_told = sensing.is_own_man_gone(cx) && sensing.tell_gone(now, cx);
-            is_told.then_some(())
-        };
-        tell(self).is_some() || self.try_doubts(cx, tell).is_some()
+        let tell =
+            |sensing: &mut Sensing| sensing.is_own_man_gone(cx) && sensing.tell_gone(now, cx);
+        tell(self) || self.try_doubts(cx, tell)
     }
 
     /// Whether all that is wrong is that a man of the side to move is gone.
