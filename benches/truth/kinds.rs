@@ -180,6 +180,32 @@ pub const KINDS: &[Kind] = &[
         },
     },
     Kind {
+        name: "presence-no-clock",
+        conditions: Conditions {
+            scan_ms: 40,
+            pressed: false,
+            ..PRESENCE
+        },
+    },
+    Kind {
+        name: "colours-human-40ms",
+        conditions: Conditions {
+            scan_ms: 40,
+            colours: true,
+            ..PRESENCE
+        },
+    },
+    Kind {
+        name: "colours-blitz",
+        conditions: Conditions {
+            level: Level::Blitz,
+            scan_ms: 40,
+            unsent: 10,
+            colours: true,
+            ..PRESENCE
+        },
+    },
+    Kind {
         name: "human-at-once",
         conditions: Conditions {
             scan_ms: 0,

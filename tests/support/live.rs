@@ -18,7 +18,7 @@ use jadoube::sim::player::{Player, TableOptions};
 use jadoube::sim::scan::Sweep;
 use jadoube::sim::script::{GameTruth, Script};
 use jadoube::trace::{Event, Header, Line as TraceLine, Trace};
-use jadoube::wire::Family;
+use jadoube::wire::{Family, psb1};
 use shakmaty::Color;
 use std::collections::BTreeMap;
 
@@ -38,6 +38,10 @@ pub struct Conditions {
     /// Whether the host may ask the board back.
     pub asks: bool,
     pub rotated: bool,
+    /// Whether a board that does not know its men sees whose they are.
+    pub colours: bool,
+    /// Whether anybody presses, where the board has no clock of its own.
+    pub pressed: bool,
 }
 
 impl Conditions {
@@ -52,6 +56,8 @@ impl Conditions {
         lost: 0,
         asks: true,
         rotated: false,
+        colours: false,
+        pressed: true,
     };
 }
 
@@ -217,7 +223,14 @@ impl Table {
             Watch::Ignore
         };
         let start = &script.games[0].start_fen;
-        let board = VirtualBoard::of(conditions.family).expect("a board that can be played");
+        let board = match conditions.colours {
+            true => psb1::VirtualBoard::new(psb1::Identity {
+                colours: true,
+                ..psb1::Identity::default()
+            })
+            .into(),
+            false => VirtualBoard::of(conditions.family).expect("a board that can be played"),
+        };
         let mut settings = Settings::new("1");
         settings.family = conditions.family;
         settings.watch = watch;
@@ -244,7 +257,7 @@ impl Table {
             ..TableOptions::of(conditions.family)
         };
         let mut presses: Vec<(Millis, Color)> = Vec::new();
-        if conditions.control.is_none() || !board.has_clock() {
+        if conditions.pressed && (conditions.control.is_none() || !board.has_clock()) {
             presses.extend(script.presses());
             presses.reverse();
         }
