@@ -65,7 +65,7 @@ fn main() {
         for number in 0..count {
             let (origin, live) = kind.play(number);
             let verdict = verdict::Verdict::new(&live);
-            if show && !verdict.is_clean() {
+            if show && (!verdict.is_clean() || verdict.is_restless()) {
                 println!("  {} {number} ({origin:?}): {}", kind.name, verdict.why());
             }
             row.add(origin, &verdict);

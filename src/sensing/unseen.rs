@@ -127,15 +127,18 @@ impl Sensing {
         let open = self.picture.differing(board) & !from.mask;
         let gone = |color: Color| open & board.by_color(color) & self.picture.vacant();
         let own = gone(position.turn());
-        let before_press =
-            |square: &Square| pressed_at.is_none_or(|at| self.trail.at(*square) <= at + LOOK_MS);
+        let left_by = |time: Millis| {
+            move |square: &Square| pressed_at.is_none_or(|at| self.trail.at(*square) <= at + time)
+        };
+        let before_press = left_by(LOOK_MS);
         // What the opponent has lifted since is his answer.
         let theirs: Bitboard = gone(!position.turn())
             .into_iter()
             .filter(before_press)
             .collect();
         let moved: Bitboard = match own.single_square() {
-            Some(_) => own,
+            // A slow board tells later that he has left.
+            Some(_) => own.into_iter().filter(left_by(trail::SCAN_MS)).collect(),
             None => own.into_iter().filter(before_press).collect(),
         };
         let Some(vacated) = moved
@@ -460,7 +463,9 @@ impl Sensing {
             Some(m) if keep == n && agrees => m,
             _ => *self.unseen_captures(&from, Some(pressed_at)).first()?,
         };
-        Some((keep, vec![self.seen_from(&from, m, now)]))
+        // What is recorded already is nothing unseen.
+        let is_known = view.mv(keep) == Some(m) && view.keep > keep;
+        (!is_known).then(|| (keep, vec![self.seen_from(&from, m, now)]))
     }
 
     /// The man that a square shows. Where the board knows no men, that is whoever of those that are gone from the squares `open` can

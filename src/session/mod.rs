@@ -141,6 +141,9 @@ impl Settings {
 /// A board has one name. One that says another more often than that is not believed: each is told to the operator.
 const RENAMED_MS: Millis = 1_000;
 
+/// So many timers fire at one moment at most; each firing either disarms itself or moves on.
+const MOST_AT_ONCE: u32 = 100;
+
 /// One table; see the module's page.
 #[derive(Debug)]
 pub struct Session {
@@ -562,18 +565,14 @@ impl Table {
 
     /// Fires everything that is due until `now`, each as of its own deadline.
     fn run_until(&mut self, now: Millis) {
-        // A timer that does not go off when it fires would spin here; each firing either disarms itself or moves on.
         let mut spins = 0;
         while let Some(at) = self.next_timer().filter(|at| *at <= now) {
             if at > self.now {
                 spins = 0;
             }
             spins += 1;
-            if spins > 100 {
-                // It would stop the whole node; the table gives up what it waits for instead.
-                tracing::error!(table = %self.settings.table, at, "a timer does not go off; it is dropped");
-                self.sensing.disarm();
-                self.disarm_after_the_end();
+            if spins > MOST_AT_ONCE {
+                self.give_up(at);
                 break;
             }
             self.now = self.now.max(at);
@@ -618,7 +617,11 @@ impl Table {
             let now = self.now;
             let (sensing, cx) = self.sensing();
             rounds += 1;
-            if rounds > 100 || sensing.poll_timeout(&cx).is_none_or(|at| at > now) {
+            let Some(at) = sensing.poll_timeout(&cx).filter(|at| *at <= now) else {
+                break;
+            };
+            if rounds > MOST_AT_ONCE {
+                self.give_up(at);
                 break;
             }
             let name = sensing.handle_timeout(now, &cx);
@@ -627,6 +630,14 @@ impl Table {
         self.settle_after_the_end();
         self.tell_dead_squares();
         self.publish_changes();
+    }
+
+    /// A timer does not go off when it fires: it would stop the whole node, or tell the same for ever. The table lets go of what it waits
+    /// for instead.
+    fn give_up(&mut self, at: Millis) {
+        tracing::error!(table = %self.settings.table, at, "a timer does not go off; it is dropped");
+        self.sensing.disarm();
+        self.disarm_after_the_end();
     }
 
     /// What sensing has to know of the rest.

@@ -101,6 +101,11 @@ impl Verdict {
     }
 
     /// Where it went wrong, in one line.
+    /// Whether whoever reads along has more to take back than to read.
+    pub fn is_restless(&self) -> bool {
+        self.corrections > self.plies
+    }
+
     pub fn why(&self) -> String {
         let mut text = String::new();
         if self.silent {
@@ -116,6 +121,9 @@ impl Verdict {
             if !all.is_empty() {
                 text += &format!("; {name}: {}", all.join(", "));
             }
+        }
+        if self.is_restless() {
+            text += &format!("; {} corrections", self.corrections);
         }
         text
     }
