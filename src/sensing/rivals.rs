@@ -822,8 +822,11 @@ impl Sensing {
     ) -> Option<T> {
         let n = cx.line.len();
         let last = cx.line.plies.last()?;
-        let has_gone_on = self.picture.is_empty(last.mv.to()) && last.by.is_none();
-        if !has_gone_on || self.tentative.is_some() || self.frozen_since.is_some() {
+        if last.by.is_some()
+            || !self.has_gone_on(&self.record(cx))
+            || self.tentative.is_some()
+            || self.frozen_since.is_some()
+        {
             return None;
         }
         let past = self.rivals.past.iter().find(|past| past.plies + 1 == n)?;

@@ -46,11 +46,31 @@ impl Sensing {
         if position.board().piece_at(to).is_none()
             || self.picture.differing(position.board()).contains(to)
         {
-            return true;
+            return !self.may_be_another(position, m);
         }
         let filled = self.trail.at(to);
         let left = m.from().map_or(0, |from| self.trail.at(from));
         filled > since && filled >= left
+    }
+
+    /// Whether who stands where `m` leads had come before its man left, and after another had who can have gone there, of either side.
+    fn may_be_another(&self, position: &Position, m: Move) -> bool {
+        let to = m.to();
+        let (Some(from), came) = (m.from(), self.trail.at(to)) else {
+            return false;
+        };
+        if self.picture.is_empty(to) || self.left_at(from).is_none_or(|left| left <= came) {
+            return false;
+        }
+        let gone = self.picture.differing(position.board()) & self.picture.vacant();
+        let had_left = |square: &Square| *square != from && self.trail.at(*square) < came;
+        let others: Vec<Square> = gone.into_iter().filter(had_left).collect();
+        let turned = position.with_turn(!position.turn());
+        let may_go = |square| {
+            let by = |position: &Position| !position.moves_between(square, to).is_empty();
+            by(position) || by(&turned)
+        };
+        others.into_iter().any(may_go)
     }
 
     /// Whether a line of two plies ends with a move that the board shows, and is more than a move on its way: a captured man that
@@ -261,8 +281,7 @@ impl Sensing {
     pub(super) fn read_rivals_anew(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let is_gone = self.is_poor() && {
             let view = self.view(cx);
-            view.last()
-                .is_some_and(|last| self.picture.is_empty(last.to()) && self.was_brief(&view))
+            self.has_gone_on(&view) && self.was_brief(&view)
         };
         let ask = |sensing: &mut Sensing| sensing.read_last_anew(now, cx).then_some(());
         is_gone && self.try_rivals(cx, ask).is_some()
@@ -282,7 +301,7 @@ impl Sensing {
         let keep = view.len().checked_sub(1)?;
         let before = view.position(keep);
         let turn = !before.turn();
-        if !self.picture.is_empty(view.last()?.to()) || pressed.is_some_and(|side| side != turn) {
+        if !self.has_gone_on(&view) || pressed.is_some_and(|side| side != turn) {
             return None;
         }
         // Where he was pressed and stood, he had moved; not where he is only supposed to have taken.
@@ -455,10 +474,8 @@ impl Sensing {
         let keep = if view.tip().turn() == side {
             n
         } else {
-            n.checked_sub(1).filter(|_| {
-                let stopped = view.last().map(|last| last.to());
-                !self.is_completed(n, cx) && stopped.is_some_and(|to| self.picture.is_empty(to))
-            })?
+            n.checked_sub(1)
+                .filter(|_| !self.is_completed(n, cx) && self.has_gone_on(&view))?
         };
         let from = self.standpoint(&view, keep);
         let agrees = self.picture.agrees_with(from.position.board());
