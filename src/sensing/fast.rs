@@ -205,8 +205,9 @@ impl Sensing {
         let moves_on = explain::is_in_progress(view.tip(), &self.picture, open)
             || self.is_going_on_to_take(&view);
         // Whoever takes his time comes to rest, and is read then.
-        let is_fast =
-            lost.since <= view.seen_at(view.len()) + FAST_MS || self.are_men_put_down_fast(now);
+        let is_fast = lost.since <= view.seen_at(view.len()) + FAST_MS
+            || self.are_men_put_down_fast(now)
+            || self.have_some_captured(&view, cx);
         let may_read = !moves_on && is_fast && (lost.asked || !cx.can_dump);
         let goes_back = now < lost.since + GOING_BACK_MS && self.is_going_back(cx);
         if may_read && !goes_back && self.read_stretch(now, cx) {

@@ -119,6 +119,13 @@ impl Sensing {
         }
         let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
+        if explain::is_only_missing(view.tip(), &self.picture, differing)
+            && self.have_some_captured(&view, cx)
+            && self.read_stretch(now, cx)
+        {
+            return;
+        }
+        let view = self.view(cx);
         let mask = self.mask_of(&view, differing);
         if let Some(moves) = self.two_plies(&view, differing, mask, None, now) {
             self.arrived_by(moves, now, cx);
@@ -127,6 +134,17 @@ impl Sensing {
         {
             self.suppose_capture(now, cx);
         }
+    }
+
+    /// Whether more men are gone than the players have in their hands, and nobody presses: some have captured, one after the other.
+    /// Both kings may be gone to show the result.
+    pub(super) fn have_some_captured(&self, view: &View<'_>, cx: &Context<'_>) -> bool {
+        if !self.is_poor() || cx.has_clock {
+            return false;
+        }
+        let tip = view.tip();
+        let gone = self.picture.differing(tip.board()) & self.picture.vacant() & !self.mask(view);
+        !tip.board().kings().is_subset(gone) && !explain::only_hands(tip, &self.picture, gone)
     }
 
     /// The squares of men of the side to move that were left and filled again since this time, where nobody can tell by whom.
@@ -394,9 +412,17 @@ impl Sensing {
         }
         // Where he was seen on the way he has not stayed.
         let passed = self.tentative.take_if(|tentative| !tentative.shown);
-        if self.tentative.is_none() && !self.tell_gone_or_rival(now, cx) {
-            self.tentative = passed;
+        if self.tentative.is_some() || self.tell_gone_or_rival(now, cx) {
+            return;
         }
+        // Nobody holds two of them, but may have taken back.
+        let view = self.view(cx);
+        let open = self.picture.differing(view.tip().board());
+        let are_two = open.count() > 1 && explain::is_only_missing(view.tip(), &self.picture, open);
+        if !cx.has_clock && are_two && self.read_stretch(now, cx) {
+            return;
+        }
+        self.tentative = passed;
     }
 
     /// The one man who is gone has captured, as the record has it or one of the readings that are a doubt about it.
