@@ -292,6 +292,10 @@ impl Sensing {
         let keep = view.len().checked_sub(2)?;
         let (m, reply) = (view.mv(keep)?, view.mv(keep + 1)?);
         let (from, before) = (m.from()?, view.position(keep));
+        if attacks::king_attacks(m.to()).contains(to) {
+            // Who was taken there passes on his way off the board.
+            return None;
+        }
         let is_taken_there = reply.to() == m.to();
         let is_unseen = is_taken_there || !self.is_put_down(before, m, view.seen_at(keep));
         if !is_unseen || view.is_pressed(keep) || self.trail.at(to) < self.left_at(from)? {

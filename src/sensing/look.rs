@@ -116,6 +116,9 @@ impl Sensing {
             return true;
         }
         let view = self.view(cx);
+        if self.is_en_passant_laid_down(&view) {
+            return false;
+        }
         if self.frozen_since.is_none()
             && let Some((keep, line)) = self.come_down_under_reply(&view, differing & !mask)
         {

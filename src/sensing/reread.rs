@@ -354,9 +354,9 @@ impl Reader {
         self.paths = self.likeliest(next);
     }
 
-    /// Whoever is gone when nothing more is seen may have captured, and have been taken where he did.
+    /// Whoever is gone when nothing more is seen may have captured, and have been taken where he did. A press would have told.
     fn end(&mut self) {
-        if self.is_poor {
+        if self.is_poor && !self.has_presses {
             let mut next = self.paths.clone();
             for path in std::mem::take(&mut self.paths) {
                 self.take_unseen(&path, 0, &mut next);
@@ -515,7 +515,7 @@ impl Reader {
             };
             if !evidence.has_arrived {
                 found.push((m, evidence));
-            } else if self.is_poor && m.is_capture() && !m.is_en_passant() {
+            } else if self.is_poor && !self.has_presses && m.is_capture() && !m.is_en_passant() {
                 // What was seen there may be the next one, who took him.
                 let left = m.from().and_then(|from| path.open_at(from));
                 let came = path.open_at(m.to());

@@ -28,7 +28,7 @@ impl Sensing {
         let has_gone_on = view.last().is_some_and(|last| {
             pressed == Some(!tip.turn()) && !view.moves.is_empty() && differing.contains(last.to())
         });
-        if differing.is_empty() {
+        if differing.is_empty() || self.is_en_passant_laid_down(&view) {
             return;
         }
         if pressed.is_none() && self.suppose_glimpsed(now, cx) {
@@ -360,6 +360,7 @@ impl Sensing {
                 self.picture.at(square).is_some_and(|contents| {
                     let waits = m.promotion().is_some() && square == m.to();
                     contents.is_empty()
+                        || explain::is_laid_down(tip, m, square, contents)
                         || contents.agrees(tip.board().piece_at(square))
                         || (waits && contents.agrees(Some(Role::Pawn.of(us))))
                 })
@@ -372,7 +373,13 @@ impl Sensing {
                     let may_be_rook = self.picture.agrees_at(to, tip.board().piece_at(to));
                     king != to && !left.contains(king) && !left.contains(to) && !may_be_rook
                 }
-                Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
+                Move::EnPassant { from, to } => {
+                    let shown = self.picture.at(from);
+                    let is_laid_down = |shown| explain::is_laid_down(tip, m, from, shown);
+                    !left.contains(to)
+                        && (!left.contains(from)
+                            || (left.count() == 1 && shown.is_some_and(is_laid_down)))
+                }
                 m => m.from().is_some_and(|from| !left.contains(from)),
             };
             if left.is_empty() || !arrived || !left.into_iter().all(old_or_pawn) {
