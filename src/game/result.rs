@@ -35,6 +35,9 @@ pub struct Verdict {
     pub reason: Option<String>,
 }
 
+/// Why a result that the kings may have shown is only proposed.
+const HELD: &str = "the kings may only be in the hand";
+
 /// What became of a result that the kings showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
@@ -111,7 +114,7 @@ impl Game {
                 self.change();
             }
             // The game has gone on, or reads otherwise by now.
-            None if self.is_ending_proposed() => {
+            None if self.is_ending_proposed() || self.likely_sign().is_some() => {
                 self.verdict = Verdict::default();
                 self.change();
             }
@@ -124,6 +127,21 @@ impl Game {
             by, state, reason, ..
         } = &self.verdict;
         *state == Some(ResultState::Proposed) && *by == Some(ResultBy::Board) && reason.is_some()
+    }
+
+    /// The result that the kings may have shown, or men that were only in the hand.
+    pub fn likely_sign(&self) -> Option<Verdict> {
+        let Verdict {
+            result,
+            by,
+            state,
+            reason,
+            ..
+        } = &self.verdict;
+        let is_likely = *state == Some(ResultState::Proposed)
+            && *by == Some(ResultBy::Kings)
+            && reason.as_deref() == Some(HELD);
+        is_likely.then(|| Verdict::set(result.clone(), Some(ResultBy::Kings)).termination("normal"))
     }
 
     /// The game is over; its last move is completed by that.
@@ -177,14 +195,22 @@ impl Game {
     }
 
     /// Both kings stand in the centre.
-    pub fn handle_sign(&mut self, result: GameResult, propose: bool, clock_runs: bool) -> Sign {
+    pub fn handle_sign(
+        &mut self,
+        result: GameResult,
+        may_be_play: bool,
+        propose: bool,
+        clock_runs: bool,
+    ) -> Sign {
         if !self.was_played() && self.before_king_step.is_none() {
             return Sign::Nothing;
         }
         if self.is_over() {
-            return self.handle_later_sign(result, propose);
+            return self.handle_later_sign(result, propose || may_be_play);
         }
-        self.remove_king_steps();
+        if !may_be_play {
+            self.remove_king_steps();
+        }
         if !self.was_played() {
             return Sign::Nothing;
         }
@@ -203,8 +229,9 @@ impl Game {
             self.propose_result(result, ResultBy::Kings);
             return Sign::Contradicted(why.into());
         }
-        if propose {
+        if propose || may_be_play {
             self.propose_result(result, ResultBy::Kings);
+            self.verdict.reason = may_be_play.then(|| HELD.into());
             return Sign::Proposed;
         }
         let termination = if on_time { "time forfeit" } else { "normal" };
@@ -248,7 +275,7 @@ impl Game {
     }
 
     /// Kings that walked to the centre have made no moves, if nobody pressed.
-    fn remove_king_steps(&mut self) {
+    pub fn remove_king_steps(&mut self) {
         let Some((line, _)) = self.before_king_step.take() else {
             return;
         };
@@ -328,13 +355,13 @@ mod tests {
     #[test]
     fn kings_placed_anew_are_told_as_they_are_recorded() {
         let mut game = game();
-        let sign = game.handle_sign(GameResult::WhiteWins, false, false);
+        let sign = game.handle_sign(GameResult::WhiteWins, false, false, false);
         let Sign::Ends(verdict) = sign else {
             panic!("{sign:?}");
         };
         game.end(9_000, verdict);
         assert_eq!(told(&mut game), Some(Event::Ended(game.verdict.clone())));
-        let again = game.handle_sign(GameResult::Draw, false, false);
+        let again = game.handle_sign(GameResult::Draw, false, false, false);
         assert_eq!(again, Sign::Corrected);
         assert_eq!(game.verdict.result, GameResult::Draw);
         assert!(game.verdict.reason.is_some());
@@ -353,7 +380,7 @@ mod tests {
             if let Some(side) = flag {
                 assert!(game.handle_flag(side).is_some());
             }
-            let sign = game.handle_sign(GameResult::WhiteWins, false, clock_runs);
+            let sign = game.handle_sign(GameResult::WhiteWins, false, false, clock_runs);
             assert_eq!(
                 matches!(sign, Sign::Contradicted(_)),
                 proposed,

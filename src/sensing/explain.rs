@@ -309,7 +309,14 @@ pub fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard)
             || contents.agrees(position.board().piece_at(square))
             || contents.agrees(new)
             || waits_for_exchange(position, m, square, contents)
+            || is_laid_down(position, m, square, contents)
     })
+}
+
+/// Whether this may be a pawn taken en passant that was laid down where its captor had stood.
+pub fn is_laid_down(position: &Position, m: Move, square: Square, contents: Contents) -> bool {
+    matches!(m, Move::EnPassant { from, .. } if from == square)
+        && contents.agrees(Some(Role::Pawn.of(!position.turn())))
 }
 
 /// The only capture that the board shows whole while the man that was taken still passes over another square.
@@ -397,7 +404,11 @@ pub fn left_of(
                 && picture.is_empty(king)
         }
         Move::EnPassant { from, to } => {
-            shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from)
+            let taken = Square::from_coords(to.file(), from.rank());
+            let is_laid_down =
+                |contents| picture.is_empty(taken) && is_laid_down(position, m, from, contents);
+            shows(to, Some(Role::Pawn.of(us)))
+                && (picture.is_empty(from) || picture.at(from).is_some_and(is_laid_down))
         }
         Move::Normal {
             from,

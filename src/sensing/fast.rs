@@ -137,10 +137,7 @@ impl Sensing {
         }
         let view = self.view(cx);
         // This is asked at each change: the cheap refusals first.
-        let is_gone = view
-            .last()
-            .is_some_and(|last| self.picture.is_empty(last.to()));
-        if !is_gone || self.is_completed(view.len(), cx) {
+        if !self.has_gone_on(&view) || self.is_completed(view.len(), cx) {
             return false;
         }
         let mask = self.mask(&view);
@@ -205,8 +202,9 @@ impl Sensing {
         let moves_on = explain::is_in_progress(view.tip(), &self.picture, open)
             || self.is_going_on_to_take(&view);
         // Whoever takes his time comes to rest, and is read then.
-        let is_fast =
-            lost.since <= view.seen_at(view.len()) + FAST_MS || self.are_men_put_down_fast(now);
+        let is_fast = lost.since <= view.seen_at(view.len()) + FAST_MS
+            || self.are_men_put_down_fast(now)
+            || self.have_some_captured(&view, cx);
         let may_read = !moves_on && is_fast && (lost.asked || !cx.can_dump);
         let goes_back = now < lost.since + GOING_BACK_MS && self.is_going_back(cx);
         if may_read && !goes_back && self.read_stretch(now, cx) {
@@ -235,9 +233,7 @@ impl Sensing {
 
     /// Whether the man that was seen on his way may have taken by now, his victim passing over another square.
     fn is_going_on_to_take(&self, view: &View<'_>) -> bool {
-        let stopped = view.last().filter(|_| !view.moves.is_empty());
-        let is_gone = stopped.is_some_and(|last| self.picture.is_empty(last.to()));
-        self.is_poor() && is_gone && {
+        self.is_poor() && !view.moves.is_empty() && self.has_gone_on(view) && {
             let before = view.position(view.len() - 1);
             let open = self.picture.differing(before.board()) & !self.mask(view);
             explain::is_in_progress(before, &self.picture, open)
@@ -277,6 +273,42 @@ impl Sensing {
             .find(|whole| is_by_way_of(*whole, stop))?;
         let after = before.play_playable(whole);
         after.is_playable(reply).then(|| (keep, vec![whole, reply]))
+    }
+
+    /// Who was thought to have moved where nobody saw him has been in the hand, and comes down elsewhere after the answer.
+    pub(super) fn come_down_under_reply(
+        &self,
+        view: &View<'_>,
+        open: Bitboard,
+    ) -> Option<(usize, Vec<Move>)> {
+        let to = (open & !self.picture.vacant()).single_square()?;
+        let keep = view.len().checked_sub(2)?;
+        let (m, reply) = (view.mv(keep)?, view.mv(keep + 1)?);
+        let (from, before) = (m.from()?, view.position(keep));
+        if attacks::king_attacks(m.to()).contains(to) {
+            // Who was taken there passes on his way off the board.
+            return None;
+        }
+        let is_taken_there = reply.to() == m.to();
+        let is_unseen = is_taken_there || !self.is_put_down(before, m, view.seen_at(keep));
+        if !is_unseen || view.is_pressed(keep) || self.trail.at(to) < self.left_at(from)? {
+            return None;
+        }
+        let mask = self.mask(view);
+        let explains = |line: &[Move; 2]| {
+            let after = before.play_playable(line[0]).play_playable(line[1]);
+            (self.picture.differing(after.board()) & !mask).is_empty()
+        };
+        let came = before.moves_between(from, to).into_iter();
+        came.filter_map(|m| {
+            let answers = before
+                .play_playable(m)
+                .moves_between(reply.from()?, reply.to());
+            let same = |answer: &Move| answer.promotion() == reply.promotion();
+            Some([m, answers.into_iter().find(same)?])
+        })
+        .find(explains)
+        .map(|line| (keep, line.to_vec()))
     }
 
     /// The fewest plies that explain the board beside a hand, if they do so in one way; and whether a man is in the hand.
@@ -325,7 +357,7 @@ impl Sensing {
         let stop = view.last()?;
         let from = view.position(keep);
         let left = self.trail.at(stop.to());
-        if self.is_completed(n, cx) || !self.picture.is_empty(stop.to()) {
+        if self.is_completed(n, cx) || !self.has_gone_on(view) {
             return None;
         }
         if depth == 1

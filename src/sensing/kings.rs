@@ -3,6 +3,15 @@
 use super::*;
 use crate::board::Sense;
 
+/// What the kings show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sign {
+    pub(super) since: Millis,
+    pub(super) result: GameResult,
+    /// The same would be seen if men were only in the hand.
+    pub(super) may_be_play: bool,
+}
+
 impl Sensing {
     /// Since when the last plies are kings on their way to the centre: steps that nobody pressed and that went on at once.
     pub(super) fn kings_set_out(&self, cx: &Context<'_>) -> Option<Millis> {
@@ -28,18 +37,39 @@ impl Sensing {
             Some(line) if self.is_poor() => self.kings_unseen(line),
             _ => self.kings_seen(),
         };
-        let result = shown.map(|[one, other]| match (one.is_light(), other.is_light()) {
-            (true, true) => GameResult::WhiteWins,
-            (false, false) => GameResult::BlackWins,
-            _ => GameResult::Draw,
+        let new = shown.map(|[one, other]| Sign {
+            since: now,
+            result: match (one.is_light(), other.is_light()) {
+                (true, true) => GameResult::WhiteWins,
+                (false, false) => GameResult::BlackWins,
+                _ => GameResult::Draw,
+            },
+            may_be_play: self.is_poor() && line.is_some_and(|line| self.may_be_play(line.tip())),
         });
-        match (self.sign, result) {
-            (Some((_, old)), Some(new)) if old == new => {}
+        let is_same = |old: Sign, new: Sign| Sign { since: now, ..old } == new;
+        match (self.sign, new) {
+            (Some(old), Some(new)) if is_same(old, new) => {}
             (_, new) => {
-                self.sign = new.map(|result| (now, result));
+                self.sign = new;
                 self.sign_told = false;
             }
         }
+    }
+
+    /// Whether all that is seen would be so if men were only in the hand, before the next move or after it. Nobody makes it with his
+    /// king in the other hand.
+    fn may_be_play(&self, position: &Position) -> bool {
+        let is_played = |position: &Position| {
+            let wrong = self.picture.differing(position.board());
+            wrong.is_subset(self.picture.vacant())
+        };
+        let king = position.board().king_of(position.turn());
+        let holds = king.filter(|square| self.picture.is_empty(*square));
+        let is_free = |m: &Move| holds.is_none() || m.from() == holds;
+        is_played(position)
+            || (position.moves().into_iter())
+                .filter(is_free)
+                .any(|m| is_played(&position.play(m)))
     }
 
     fn kings_seen(&self) -> Option<[Square; 2]> {

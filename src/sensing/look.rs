@@ -115,6 +115,17 @@ impl Sensing {
         if self.follow_shadow(now) || self.match_castled(now, cx) {
             return true;
         }
+        let view = self.view(cx);
+        if self.is_en_passant_laid_down(&view) {
+            return false;
+        }
+        if self.frozen_since.is_none()
+            && let Some((keep, line)) = self.come_down_under_reply(&view, differing & !mask)
+        {
+            let moves = self.seen(view.position(keep), &line, now);
+            self.otherwise(keep, moves, now, cx);
+            return true;
+        }
         // A square that has changed since it was set aside may have been part of a move.
         let still = mask & !self.changed_since_told();
         let mut masks = vec![none, still, mask];
@@ -179,6 +190,8 @@ impl Sensing {
                     && (m.is_castle() || self.may_move_on(tip))
                     && (mask.is_empty() || goes_on(m))
                     && !self.came_after_all(&view, m, cx)
+                    && (is_continued(view.mv(n - 1).unwrap_or(m), m)
+                        || self.may_have_gone_back(&view, n - 1, m))
                     && !self.is_done(&view, m)
                 {
                     let next = Seen::found(before, m, self.shown_at(before, m, since, now));

@@ -226,9 +226,11 @@ pub enum Observation {
     Stable,
     /// The board should be read anew.
     AskDump,
-    /// Both kings have stood on two of d4 e4 d5 e5. What was seen of them since they set out for there was no play.
+    /// Both kings have stood on two of d4 e4 d5 e5. What was seen of them since they set out for there was no play; where it may
+    /// have been, nothing tells that it is the kings who stand there.
     ResultSign {
         result: GameResult,
+        may_be_play: bool,
         set_out: Option<Millis>,
     },
 }
@@ -291,7 +293,7 @@ pub struct Sensing {
     stood: std::ops::Range<Millis>,
     /// The clock has begun to run again, and the placement was not matched since.
     resumed: bool,
-    sign: Option<(Millis, GameResult)>,
+    sign: Option<kings::Sign>,
     sign_told: bool,
     lift_over_fault: Option<(Millis, Square)>,
     in_sync: bool,

@@ -99,8 +99,7 @@ impl Sensing {
         if n == 0 || view.position(n - 1).turn() != side {
             return false;
         }
-        let last = view.last().filter(|_| !view.is_pressed(n - 1));
-        last.is_some_and(|last| self.picture.is_empty(last.to()))
+        !view.is_pressed(n - 1) && self.has_gone_on(view)
     }
 
     /// Whether a press of who made this ply, which was answered, is for what he has done since: long after the reply was seen, it was
@@ -177,7 +176,7 @@ impl Sensing {
         let stands = |last: Move| {
             let has_left =
                 last.is_castle() || last.from().is_none_or(|from| self.picture.is_empty(from));
-            !self.is_poor() || (has_left && !self.picture.is_empty(last.to()))
+            !self.is_poor() || (has_left && !self.has_gone_on(&view))
         };
         // Whoever moved first of two that are read together has moved, whatever the other one does.
         let is_his = |ply: usize| mover(&view, ply) == Some(side);

@@ -145,6 +145,7 @@ pub(super) fn readings(
             return Vec::new();
         }
     }
+    reader.end();
     reader.finish()
 }
 
@@ -250,6 +251,8 @@ struct Evidence {
     owed_weight: Weight,
     /// Its man was seen to arrive.
     has_arrived: bool,
+    /// What was seen of this square is none of it.
+    left: Option<Square>,
 }
 
 impl Path {
@@ -350,6 +353,30 @@ impl Reader {
         self.paths = self.likeliest(next);
     }
 
+    /// Whoever is gone when nothing more is seen may have captured, and have been taken where he did. A press would have told.
+    fn end(&mut self) {
+        if self.is_poor && !self.has_presses {
+            let mut next = self.paths.clone();
+            for path in std::mem::take(&mut self.paths) {
+                self.take_unseen(&path, 0, &mut next);
+            }
+            self.paths = self.likeliest(next);
+        }
+    }
+
+    fn take_unseen(&mut self, path: &Path, depth: usize, next: &mut Vec<Path>) {
+        if depth == AT_ONCE || self.has_tried_too_many() {
+            return;
+        }
+        for (m, evidence) in self.unseen(path) {
+            if m.is_capture() && path.weight + evidence.weight <= self.limit {
+                let played = self.play(path, m, evidence);
+                self.take_unseen(&played, depth + 1, next);
+                next.push(played);
+            }
+        }
+    }
+
     fn has_tried_too_many(&self) -> bool {
         self.nodes.len() > MOST
     }
@@ -431,7 +458,10 @@ impl Reader {
             if (squares & changed).is_empty() {
                 continue;
             }
-            let Some(evidence) = self.evidence(path, m).filter(|found| found.has_arrived) else {
+            let Some(evidence) = self
+                .evidence(path, m, None)
+                .filter(|found| found.has_arrived)
+            else {
                 continue;
             };
             if path.weight + evidence.weight > self.limit {
@@ -479,15 +509,27 @@ impl Reader {
             if !is_lifted || m.is_castle() {
                 continue;
             }
-            if let Some(evidence) = self.evidence(path, m).filter(|found| !found.has_arrived) {
+            let Some(evidence) = self.evidence(path, m, None) else {
+                continue;
+            };
+            if !evidence.has_arrived {
                 found.push((m, evidence));
+            } else if self.is_poor && !self.has_presses && m.is_capture() && !m.is_en_passant() {
+                // What was seen there may be the next one, who took him.
+                let left = m.from().and_then(|from| path.open_at(from));
+                let came = path.open_at(m.to());
+                if left.zip(came).is_some_and(|(left, came)| left.at < came.at) {
+                    let overwritten = self.evidence(path, m, Some(m.to()));
+                    found.extend(overwritten.map(|evidence| (m, evidence)));
+                }
             }
         }
         found
     }
 
-    /// What speaks for this ply, and against it; nothing if it cannot have been made yet.
-    fn evidence(&self, path: &Path, m: Move) -> Option<Evidence> {
+    /// What speaks for this ply, and against it; nothing if it cannot have been made yet. What was seen of a square that is `left` to
+    /// the next ply says nothing of this one.
+    fn evidence(&self, path: &Path, m: Move, left: Option<Square>) -> Option<Evidence> {
         let position = &path.position;
         let board = position.board();
         let effects = position.effects(m);
@@ -497,6 +539,7 @@ impl Reader {
             owed: Vec::new(),
             owed_weight: 0,
             has_arrived: false,
+            left,
         };
         let mut in_dump = false;
         let mut squares = effects.squares().into_iter();
@@ -507,7 +550,7 @@ impl Reader {
                 .picture
                 .at(square)
                 .is_none_or(|contents| contents.agrees(man));
-            let open = path.open_at(square);
+            let open = path.open_at(square).filter(|_| left != Some(square));
             let is_owed = path.owed.iter().any(|owed| owed.square == square);
             match (shown, open) {
                 (true, Some(open)) => {
@@ -606,7 +649,8 @@ impl Reader {
         });
         next.node = Some(self.nodes.len() - 1);
         next.plies += 1;
-        next.open.retain(|open| !squares.contains(open.square));
+        next.open
+            .retain(|open| !squares.contains(open.square) || evidence.left == Some(open.square));
         next.owed.retain(|owed| !squares.contains(owed.square));
         let share = evidence
             .owed_weight

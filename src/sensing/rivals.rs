@@ -811,8 +811,9 @@ impl Sensing {
         mut ask: impl FnMut(&mut Sensing) -> bool,
     ) -> bool {
         let n = cx.line.len();
-        let has_gone_on = |last: &Ply| self.picture.is_empty(last.mv.to()) && last.by.is_none();
-        if !cx.line.plies.last().is_some_and(has_gone_on)
+        let is_open = |last: &Ply| last.by.is_none();
+        if !cx.line.plies.last().is_some_and(is_open)
+            || !self.has_gone_on(&self.record(cx))
             || self.tentative.is_some()
             || self.frozen_since.is_some()
         {

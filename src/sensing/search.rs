@@ -28,7 +28,7 @@ impl Sensing {
         let has_gone_on = view.last().is_some_and(|last| {
             pressed == Some(!tip.turn()) && !view.moves.is_empty() && differing.contains(last.to())
         });
-        if differing.is_empty() {
+        if differing.is_empty() || self.is_en_passant_laid_down(&view) {
             return;
         }
         if pressed.is_none() && self.suppose_glimpsed(now, cx) {
@@ -38,7 +38,7 @@ impl Sensing {
         let tip = view.tip();
         if explain::only_hands(tip, &self.picture, differing) {
             if has_gone_on && !self.is_poor() {
-                self.read_several(2, now, cx);
+                self.read_several(2, now, pressed, cx);
             }
             return;
         }
@@ -106,7 +106,7 @@ impl Sensing {
         let beside = self.beside_hands(&view, 1, pressed, now);
         // Nobody moves one man with another in his hand if that one may have captured, and was answered.
         let holds_another = self.is_poor() && self.holds_another(&view, beside.as_deref());
-        if holds_another && deepest >= EXCHANGED && self.read_several(EXCHANGED, now, cx) {
+        if holds_another && deepest >= EXCHANGED && self.read_several(EXCHANGED, now, pressed, cx) {
             return;
         }
         if let Some(moves) = beside {
@@ -114,7 +114,7 @@ impl Sensing {
             return;
         }
         for depth in 2..=deepest {
-            if self.read_several(depth, now, cx) {
+            if self.read_several(depth, now, pressed, cx) {
                 return;
             }
             if depth == 2 {
@@ -142,7 +142,13 @@ impl Sensing {
     }
 
     /// Several plies at once that explain the board, from where the game stands or with its last ply read otherwise.
-    fn read_several(&mut self, depth: usize, now: Millis, cx: &Context<'_>) -> bool {
+    fn read_several(
+        &mut self,
+        depth: usize,
+        now: Millis,
+        pressed: Option<Color>,
+        cx: &Context<'_>,
+    ) -> bool {
         let view = self.view(cx);
         let n = view.len();
         let mask = self.mask(&view);
@@ -153,11 +159,20 @@ impl Sensing {
         });
         // What was completed stands, unless the order in which the men arrived speaks against all that could follow it.
         let contradicted = onward.refused && onward.found.is_empty();
-        if n > 0 && (!self.is_completed(n, cx) || contradicted) {
+        let is_completed = n > 0 && self.is_completed(n, cx);
+        if is_completed && contradicted && depth == 2 && self.read_in_any_order(now, pressed, cx) {
+            return true;
+        }
+        let view = self.view(cx);
+        let tip = view.tip();
+        if n > 0 && (!is_completed || contradicted) {
             let before = view.position(n - 1);
             let since = view.seen_at(n - 1);
             let lines = explain::lines_to(before, &self.picture, mask, depth, |line| {
-                !self.is_done(&view, line[0]) && self.fits(before, line, since)
+                !self.is_done(&view, line[0])
+                    && (is_continued(view.mv(n - 1).unwrap_or(line[0]), line[0])
+                        || self.may_have_gone_back(&view, n - 1, line[0]))
+                    && self.fits(before, line, since)
             });
             if let Some(line) = lines.sole() {
                 let moves = self.seen(before, line, now);
@@ -179,7 +194,7 @@ impl Sensing {
         let (n, tip) = (view.len(), view.tip());
         let since = view.seen_at(n);
         let lines = explain::lines_to(tip, &self.picture, self.mask(&view), 2, |line| {
-            self.may_have_passed(tip, line, since)
+            self.may_have_passed(tip, line, since) && self.may_be_taken_there(line)
         });
         let Some(line) = self.likeliest(tip, &lines, view.last(), since) else {
             return false;
@@ -195,6 +210,13 @@ impl Sensing {
             self.arrived_by(moves, now, cx);
         }
         true
+    }
+
+    /// Whether the first of these men can have been taken where he went: he had left before his taker came.
+    fn may_be_taken_there(&self, line: &[Move]) -> bool {
+        let [m, reply] = line else { return true };
+        let left = m.from().and_then(|from| self.left_at(from));
+        m.to() != reply.to() || left.is_none_or(|left| left <= self.trail.at(reply.to()))
     }
 
     /// Whether what was seen of the squares allows this line.
@@ -338,6 +360,7 @@ impl Sensing {
                 self.picture.at(square).is_some_and(|contents| {
                     let waits = m.promotion().is_some() && square == m.to();
                     contents.is_empty()
+                        || explain::is_laid_down(tip, m, square, contents)
                         || contents.agrees(tip.board().piece_at(square))
                         || (waits && contents.agrees(Some(Role::Pawn.of(us))))
                 })
@@ -349,7 +372,13 @@ impl Sensing {
                     let may_be_rook = self.picture.agrees_at(to, tip.board().piece_at(to));
                     king != to && !left.contains(king) && !left.contains(to) && !may_be_rook
                 }
-                Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
+                Move::EnPassant { from, to } => {
+                    let shown = self.picture.at(from);
+                    let is_laid_down = |shown| explain::is_laid_down(tip, m, from, shown);
+                    !left.contains(to)
+                        && (!left.contains(from)
+                            || (left.count() == 1 && shown.is_some_and(is_laid_down)))
+                }
                 m => m.from().is_some_and(|from| !left.contains(from)),
             };
             if left.is_empty() || !arrived || !left.into_iter().all(old_or_pawn) {
@@ -642,7 +671,7 @@ impl Sensing {
 
     /// Whether men can have gone back to where they stood after so many plies, and `m` been played from there: where two men have stood on
     /// one square the later of them came there after the other had left, unless he took him.
-    fn may_have_gone_back(&self, view: &View<'_>, keep: usize, m: Move) -> bool {
+    pub(super) fn may_have_gone_back(&self, view: &View<'_>, keep: usize, m: Move) -> bool {
         if !self.is_poor() {
             return true;
         }
@@ -650,15 +679,20 @@ impl Sensing {
         let after = before.play(m);
         let (was, is) = (view.tip().board(), after.board());
         (keep..view.len()).all(|index| {
-            let Some(to) = view.mv(index).map(|played| played.to()) else {
+            let Some(played) = view.mv(index) else {
                 return true;
             };
-            let has_other_man = is.piece_at(to).is_some() && is.piece_at(to) != was.piece_at(to);
-            let takes = m.to() == to && m.is_capture();
-            // Who took unseen may not have been there at all.
-            let was_seen = self.trail.at(to) > view.seen_at(index);
-            let has_changed = self.trail.at(to) > view.seen_at(index + 1);
-            !has_other_man || takes || !was_seen || has_changed
+            let effects = view.position(index).effects(played);
+            effects.iter().all(|(to, man)| {
+                let has_other_man = man.is_some()
+                    && is.piece_at(to).is_some()
+                    && is.piece_at(to) != was.piece_at(to);
+                let takes = m.to() == to && m.is_capture();
+                // Who took unseen may not have been there at all.
+                let was_seen = self.trail.at(to) > view.seen_at(index);
+                let has_changed = self.trail.at(to) > view.seen_at(index + 1);
+                !has_other_man || takes || !was_seen || has_changed
+            })
         })
     }
 

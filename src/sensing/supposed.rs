@@ -18,10 +18,7 @@ impl Sensing {
         let is_glimpsed = n > 0 && self.was_glimpsed(&view, n - 1);
         // He may be the one that moved last, and have gone on from where he stopped.
         let keep = match view.last() {
-            Some(last)
-                if self.picture.is_empty(last.to())
-                    && (!self.is_completed(n, cx) || is_glimpsed) =>
-            {
+            Some(_) if self.has_gone_on(&view) && (!self.is_completed(n, cx) || is_glimpsed) => {
                 n - 1
             }
             _ => n,
@@ -146,9 +143,8 @@ impl Sensing {
 
     /// Whether the square that the last move led to was left again soon after.
     pub(super) fn was_brief(&self, view: &View<'_>) -> bool {
-        view.last().is_some_and(|last| {
-            self.trail.at(last.to()) < view.seen_at(view.len()) + self.timing.hand
-        })
+        view.stop()
+            .is_some_and(|to| self.trail.at(to) < view.seen_at(view.len()) + self.timing.hand)
     }
 
     /// Who was supposed to have captured stands again where he was seen to go, or another has taken him there.

@@ -141,8 +141,8 @@ impl Sensing {
         match timer {
             Timer::Look => self.look_due.then_some(self.last_change),
             Timer::Sign => {
-                let (since, _) = self.sign.filter(|_| !self.sign_told)?;
-                Some(since + self.timing.sign)
+                let sign = self.sign.filter(|_| !self.sign_told)?;
+                Some(sign.since + self.timing.sign)
             }
             Timer::Settle => (!self.searched).then(|| self.quiet_at()),
             Timer::Hold => {
@@ -178,10 +178,13 @@ impl Sensing {
             }
             Timer::Sign => {
                 self.sign_told = true;
-                if let Some((_, result)) = self.sign {
+                if let Some(sign) = self.sign {
                     let set_out = self.kings_set_out(cx);
-                    self.observations
-                        .push_back(Observation::ResultSign { result, set_out });
+                    self.observations.push_back(Observation::ResultSign {
+                        result: sign.result,
+                        may_be_play: sign.may_be_play,
+                        set_out,
+                    });
                 }
             }
             Timer::Settle => {

@@ -43,11 +43,31 @@ impl Sensing {
         if position.board().piece_at(to).is_none()
             || self.picture.differing(position.board()).contains(to)
         {
-            return true;
+            return !self.may_be_another(position, m);
         }
         let filled = self.trail.at(to);
         let left = m.from().map_or(0, |from| self.trail.at(from));
         filled > since && filled >= left
+    }
+
+    /// Whether who stands where `m` leads had come before its man left, and after another had who can have gone there, of either side.
+    fn may_be_another(&self, position: &Position, m: Move) -> bool {
+        let to = m.to();
+        let (Some(from), came) = (m.from(), self.trail.at(to)) else {
+            return false;
+        };
+        if self.picture.is_empty(to) || self.left_at(from).is_none_or(|left| left <= came) {
+            return false;
+        }
+        let gone = self.picture.differing(position.board()) & self.picture.vacant();
+        let had_left = |square: &Square| *square != from && self.trail.at(*square) < came;
+        let others: Vec<Square> = gone.into_iter().filter(had_left).collect();
+        let turned = position.with_turn(!position.turn());
+        let may_go = |square| {
+            let by = |position: &Position| !position.moves_between(square, to).is_empty();
+            by(position) || by(&turned)
+        };
+        others.into_iter().any(may_go)
     }
 
     /// Whether a line of two plies ends with a move that the board shows, and is more than a move on its way: a captured man that
@@ -96,6 +116,13 @@ impl Sensing {
         }
         let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
+        if explain::is_only_missing(view.tip(), &self.picture, differing)
+            && self.have_some_captured(&view, cx)
+            && self.read_stretch(now, cx)
+        {
+            return;
+        }
+        let view = self.view(cx);
         let mask = self.mask_of(&view, differing);
         if let Some(moves) = self.two_plies(&view, differing, mask, None, now) {
             self.arrived_by(moves, now, cx);
@@ -104,6 +131,17 @@ impl Sensing {
         {
             self.suppose_capture(now, cx);
         }
+    }
+
+    /// Whether more men are gone than the players have in their hands, and nobody presses: some have captured, one after the other.
+    /// Both kings may be gone to show the result.
+    pub(super) fn have_some_captured(&self, view: &View<'_>, cx: &Context<'_>) -> bool {
+        if !self.is_poor() || cx.has_clock {
+            return false;
+        }
+        let tip = view.tip();
+        let gone = self.picture.differing(tip.board()) & self.picture.vacant() & !self.mask(view);
+        !tip.board().kings().is_subset(gone) && !explain::only_hands(tip, &self.picture, gone)
     }
 
     /// The squares of men of the side to move that were left and filled again since this time, where nobody can tell by whom.
@@ -260,8 +298,7 @@ impl Sensing {
     pub(super) fn read_rivals_anew(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let is_gone = self.is_poor() && {
             let view = self.view(cx);
-            view.last()
-                .is_some_and(|last| self.picture.is_empty(last.to()) && self.was_brief(&view))
+            self.has_gone_on(&view) && self.was_brief(&view)
         };
         let ask = |sensing: &mut Sensing| sensing.read_last_anew(now, cx);
         is_gone && self.try_rivals(cx, ask)
@@ -281,7 +318,7 @@ impl Sensing {
         let keep = view.len().checked_sub(1)?;
         let before = view.position(keep);
         let turn = !before.turn();
-        if !self.picture.is_empty(view.last()?.to()) || pressed.is_some_and(|side| side != turn) {
+        if !self.has_gone_on(&view) || pressed.is_some_and(|side| side != turn) {
             return None;
         }
         // Where he was pressed and stood, he had moved; not where he is only supposed to have taken.
@@ -374,9 +411,17 @@ impl Sensing {
         }
         // Where he was seen on the way he has not stayed.
         let passed = self.tentative.take_if(|tentative| !tentative.shown);
-        if self.tentative.is_none() && !self.tell_gone_or_rival(now, cx) {
-            self.tentative = passed;
+        if self.tentative.is_some() || self.tell_gone_or_rival(now, cx) {
+            return;
         }
+        // Nobody holds two of them, but may have taken back.
+        let view = self.view(cx);
+        let open = self.picture.differing(view.tip().board());
+        let are_two = open.count() > 1 && explain::is_only_missing(view.tip(), &self.picture, open);
+        if !cx.has_clock && are_two && self.read_stretch(now, cx) {
+            return;
+        }
+        self.tentative = passed;
     }
 
     /// The one man who is gone has captured, as the record has it or one of the readings that are a doubt about it.
@@ -452,10 +497,8 @@ impl Sensing {
         let keep = if view.tip().turn() == side {
             n
         } else {
-            n.checked_sub(1).filter(|_| {
-                let stopped = view.last().map(|last| last.to());
-                !self.is_completed(n, cx) && stopped.is_some_and(|to| self.picture.is_empty(to))
-            })?
+            n.checked_sub(1)
+                .filter(|_| !self.is_completed(n, cx) && self.has_gone_on(&view))?
         };
         let from = self.standpoint(&view, keep);
         let agrees = self.picture.agrees_with(from.position.board());

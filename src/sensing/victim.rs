@@ -37,8 +37,29 @@ impl Sensing {
                 return None;
             }
         }
-        let passed = open & !before.effects(last).squares();
+        let mut passed = open & !before.effects(last).squares();
+        if let Move::EnPassant { from, .. } = last {
+            passed.set(from, !self.picture.is_empty(from));
+        }
         explain::may_pass(before, last, &self.picture, open).then_some(passed)
+    }
+
+    /// Whether a pawn was taken en passant and lies where its captor had stood. Where men are not known, the captor was lifted for it:
+    /// else the pawn that made two steps would have made one.
+    pub(super) fn is_en_passant_laid_down(&self, view: &View<'_>) -> bool {
+        let tip = view.tip();
+        let since = view.seen_at(view.len());
+        let open = self.picture.differing(tip.board()) & !self.mask(view);
+        tip.en_passant_moves().into_iter().any(|m| {
+            let squares = tip.effects(m).squares();
+            let left = explain::left_of(tip, m, &self.picture, open);
+            open.is_subset(squares)
+                && m.from().is_some_and(|from| {
+                    left == Some(Bitboard::from(from))
+                        && !self.picture.is_empty(from)
+                        && (!self.is_poor() || self.trail.at(from) > since)
+                })
+        })
     }
 
     /// Whether the capture `m`, in place of the ply at this index, would have left its victim standing past the press where the man of

@@ -49,6 +49,13 @@ impl<'a> View<'a> {
         self.last_of(self.len())
     }
 
+    /// Where the man of that move went; castling, the king.
+    pub(super) fn stop(&self) -> Option<Square> {
+        let last = self.last()?;
+        let castling = Castling::of(last, !self.tip.turn());
+        Some(castling.map_or(last.to(), |castling| castling.king_to))
+    }
+
     /// The last of so many plies.
     pub(super) fn last_of(&self, plies: usize) -> Option<Move> {
         self.mv(plies.checked_sub(1)?)
@@ -91,5 +98,10 @@ impl Sensing {
             Some(tentative) => View::new(cx.line, tentative.keep, &tentative.moves),
             None => View::new(cx.line, cx.line.len(), &[]),
         }
+    }
+
+    /// Whether the man that moved last stands no more where he went.
+    pub(super) fn has_gone_on(&self, view: &View<'_>) -> bool {
+        view.stop().is_some_and(|to| self.picture.is_empty(to))
     }
 }

@@ -86,6 +86,14 @@ impl Table {
         if let Some(game) = self.game.as_mut().filter(|game| !game.is_over()) {
             self.openings.leave(game);
         }
+        if let Some(shown) = self.open_game().and_then(Game::likely_sign) {
+            // Nobody sets up the next game with the last one's kings in his hand.
+            self.tell_last_capture();
+            if let Some(game) = &mut self.game {
+                game.remove_king_steps();
+            }
+            self.end_game(shown);
+        }
         let unfinished = self
             .open_game()
             .filter(|game| !game.line.is_empty())
@@ -266,15 +274,22 @@ impl Table {
     }
 
     /// Both kings stand in the centre.
-    pub(super) fn result_sign(&mut self, result: GameResult, set_out: Option<Millis>) {
+    pub(super) fn result_sign(
+        &mut self,
+        result: GameResult,
+        may_be_play: bool,
+        set_out: Option<Millis>,
+    ) {
         let running = self.clock.is_running();
         let propose = self.settings.kings == super::ResultByKings::Propose;
-        self.tell_last_capture();
+        if !may_be_play {
+            self.tell_last_capture();
+        }
         let Some(game) = &mut self.game else { return };
         if let Some(since) = set_out {
             game.remove_walk(since);
         }
-        let sign = game.handle_sign(result, propose, running);
+        let sign = game.handle_sign(result, may_be_play, propose, running);
         self.tell_game();
         match sign {
             Sign::Nothing => self.ask_for_the_game_before(result),
@@ -290,6 +305,16 @@ impl Table {
                 );
                 self.raise(Source::ResultMismatch, notice);
             }
+        }
+    }
+
+    /// What looked like kings in the centre were men in the hand, who are back.
+    pub(super) fn withdraw_sign(&mut self) {
+        let Some(game) = &mut self.game else { return };
+        let board = game.line.tip().board();
+        if game.likely_sign().is_some() && self.sensing.picture().agrees_with(board) {
+            game.propose_ending(None);
+            self.tell_game();
         }
     }
 

@@ -44,9 +44,19 @@ impl Table {
                 self.changed();
                 self.publish_position();
             }
-            Observation::Stable => self.publish_position(),
+            Observation::Stable => {
+                self.withdraw_sign();
+                self.publish_position();
+            }
             Observation::AskDump => self.ask_dump = true,
-            Observation::ResultSign { result, set_out } => self.result_sign(result, set_out),
+            Observation::ResultSign {
+                result,
+                may_be_play,
+                set_out,
+            } => {
+                let set_out = set_out.filter(|_| !may_be_play);
+                self.result_sign(result, may_be_play, set_out);
+            }
         }
     }
 

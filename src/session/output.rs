@@ -715,6 +715,13 @@ pub(super) fn observed(observation: &Observation) -> String {
         Observation::Sync { in_sync } => format!("in_sync {in_sync}"),
         Observation::Stable => "stable".into(),
         Observation::AskDump => "ask for a dump".into(),
-        Observation::ResultSign { result, .. } => format!("result sign {result}"),
+        Observation::ResultSign {
+            result,
+            may_be_play,
+            ..
+        } => {
+            let or = if *may_be_play { " or play" } else { "" };
+            format!("result sign {result}{or}")
+        }
     }
 }
