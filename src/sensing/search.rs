@@ -106,7 +106,10 @@ impl Sensing {
         let beside = self.beside_hands(&view, 1, pressed, now);
         // Nobody moves one man with another in his hand if that one may have captured, and was answered.
         let holds_another = self.is_poor() && self.holds_another(&view, beside.as_deref());
-        if holds_another && deepest >= EXCHANGED && self.read_several(EXCHANGED, now, pressed, cx) {
+        if holds_another
+            && ((deepest >= EXCHANGED && self.read_several(EXCHANGED, now, pressed, cx))
+                || (!cx.has_clock && self.read_onward(now, cx)))
+        {
             return;
         }
         if let Some(moves) = beside {

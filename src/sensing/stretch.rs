@@ -26,6 +26,8 @@ struct Reread {
     keep: usize,
     /// It is what the record says, but for a last move that may not be finished.
     confirms: bool,
+    /// It begins with all that was read so far.
+    goes_on: bool,
     /// It is not what was read so far, or more than that.
     is_news: bool,
     seen: Vec<Seen>,
@@ -47,13 +49,27 @@ impl Sensing {
             .into_iter()
             .find_map(|keep| self.reread(keep, now, cx).filter(|reread| reread.is_news))
             .filter(|reread| self.leaves_what_was_thought_over(reread, cx));
-        match reread {
-            Some(reread) => {
-                self.tell_reread(reread, now, cx);
-                true
-            }
-            None => false,
+        self.tell_if_read(reread, now, cx)
+    }
+
+    /// Reads what follows the record from all that was seen of the last plies.
+    pub(super) fn read_onward(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if self.has_looked_back() {
+            return false;
         }
+        let keep = self.view(cx).len().saturating_sub(STRETCHES[0]);
+        let reread = self
+            .reread(keep, now, cx)
+            .filter(|reread| reread.goes_on && reread.is_news);
+        self.tell_if_read(reread, now, cx)
+    }
+
+    fn tell_if_read(&mut self, reread: Option<Reread>, now: Millis, cx: &Context<'_>) -> bool {
+        let is_read = reread.is_some();
+        if let Some(reread) = reread {
+            self.tell_reread(reread, now, cx);
+        }
+        is_read
     }
 
     /// Whether what was seen so far was read otherwise so often that nobody can know: two readings may each lead to the other.
@@ -206,6 +222,7 @@ impl Sensing {
         Some(Reread {
             keep,
             confirms: own.is_some(),
+            goes_on: line.starts_with(&read),
             is_news: line != read,
             seen,
             lines,
