@@ -141,7 +141,7 @@ impl Game {
         let is_likely = *state == Some(ResultState::Proposed)
             && *by == Some(ResultBy::Kings)
             && reason.as_deref() == Some(HELD);
-        is_likely.then(|| Verdict::set(result.clone(), Some(ResultBy::Kings)).termination("normal"))
+        is_likely.then(|| Verdict::set(*result, Some(ResultBy::Kings)).termination("normal"))
     }
 
     /// The game is over; its last move is completed by that.

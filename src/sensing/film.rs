@@ -62,8 +62,14 @@ impl Film {
 
     /// Whether this side has pressed after this time.
     pub(super) fn has_pressed_since(&self, side: Color, since: Millis) -> bool {
-        let mut late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);
-        late.any(|(_, scene)| *scene == Scene::Press(side))
+        self.has_pressed_between(side, since, Millis::MAX)
+    }
+
+    /// The same, but not after `until`.
+    pub(super) fn has_pressed_between(&self, side: Color, since: Millis, until: Millis) -> bool {
+        let late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);
+        late.skip_while(|(at, _)| *at > until)
+            .any(|(_, scene)| *scene == Scene::Press(side))
     }
 
     /// Forgets what was seen: of what was before this moment nothing is known, or it was no play.

@@ -247,9 +247,14 @@ impl Sensing {
             && self.was_pressed_before(view, n - 1, left)
     }
 
-    /// Whether the ply at this index was pressed, and its man let go of when he left again.
+    /// Whether the ply at this index was pressed, and its man let go of when he left again. The scan that was under way at the press is
+    /// told after it, and so is what one hand does while the other presses.
     pub(super) fn was_pressed_before(&self, view: &View<'_>, index: usize, left: Millis) -> bool {
-        view.is_pressed(index) && left >= view.seen_at(index + 1) + LET_GO_MS
+        let mover = view.position(index).turn();
+        let under_way = left.saturating_sub(trail::SCAN_MS);
+        view.is_pressed(index)
+            && left >= view.seen_at(index + 1) + LET_GO_MS
+            && !self.film.has_pressed_between(mover, under_way, left)
     }
 
     /// Capture and recapture, or move and reply, in one look at the board. Who has `pressed` says that nothing of them is on its way.
@@ -546,6 +551,12 @@ impl Sensing {
         };
         told.truncate(keep - base);
         told.extend(moves);
+        let told_moves = told.iter().map(|seen| seen.mv);
+        let recorded = cx.line.plies.get(base..).unwrap_or_default();
+        if told_moves.eq(recorded.iter().map(|ply| ply.mv)) {
+            // He is back where the record has him.
+            return;
+        }
         self.tentative = Some(Tentative {
             stem,
             ..Tentative::new(base, told, now, hold, why)

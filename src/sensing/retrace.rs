@@ -4,6 +4,9 @@
 use super::*;
 use crate::game::puts_back;
 
+/// Men that are put back after one another follow within this time.
+const AT_ONCE_MS: Millis = 3_000;
+
 impl Sensing {
     /// How many plies stood before what was shown, or taken back, since, and what was played after it: the board shows nothing else.
     pub(super) fn retraced(&self, cx: &Context<'_>) -> Option<(usize, Vec<Seen>)> {
@@ -47,7 +50,8 @@ pub(super) fn shown_and_put_back(view: &View<'_>) -> Option<usize> {
     let first = pressed.map_or(0, |ply| ply + 1);
     (first..n).take(2).find(|keep| {
         // After an even number the same side has the move, as it would have in play that nobody presses.
-        let is_play = (n - keep).is_multiple_of(2) && (pressed.is_none() || *keep > first);
+        let is_play = (n - keep).is_multiple_of(2) && (pressed.is_none() || *keep > first)
+            || (keep + 1..n).all(|index| is_thought_over(view, index));
         !is_play && view.position(*keep).board() == view.tip().board()
     })
 }
@@ -75,6 +79,7 @@ fn taken_back(view: &View<'_>) -> Option<usize> {
         let mut before = keep.saturating_sub(1)..steps;
         if view.position(keep).board() != view.tip().board()
             || (steps..n).any(is_pressed)
+            || (steps + 1..n).any(|index| is_thought_over(view, index))
             || !before.any(is_pressed)
         {
             return None;
@@ -86,6 +91,12 @@ fn taken_back(view: &View<'_>) -> Option<usize> {
         });
         put_back.then_some(keep)
     })
+}
+
+/// Whether the ply at this index came long after the one before it: who takes his time over each plays, repeats the position and
+/// forgets to press.
+fn is_thought_over(view: &View<'_>, index: usize) -> bool {
+    view.seen_at(index) + AT_ONCE_MS < view.seen_at(index + 1)
 }
 
 /// The board shows what it showed an odd number of plies ago, when the other side had the move.
