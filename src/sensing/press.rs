@@ -316,6 +316,10 @@ impl Sensing {
             spent: press.spent || completed,
             ..press
         };
+        // What a board that is gone had not shown yet is completed once it shows it.
+        if self.silent && !press.spent && self.view(cx).tip().turn() == side {
+            self.unspent = Some(side);
+        }
         // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;

@@ -230,6 +230,14 @@ impl Open {
         weight + (self.stood.min(400) / 15) as Weight
     }
 
+    /// What stood there before it was left the last time was part of nothing.
+    fn passed(&self) -> Weight {
+        match self.changes {
+            0..=2 => 0,
+            changes => self.weight_of(TOUCHED * (changes - 1).div_ceil(2)),
+        }
+    }
+
     /// It changed, and changed back, perhaps more than once, for nothing.
     fn touches(&self) -> Weight {
         self.weight_of(TOUCHED * self.changes.div_ceil(2))
@@ -474,11 +482,19 @@ impl Reader {
             }
             next.push(played);
         }
-        // A ply that nobody saw finished may have come before.
+        // A ply that nobody saw finished may have come before, where what changed is of the other side: its man was put down, or is told
+        // to have left only now.
         let us = path.position.turn();
-        let is_due = (changed & !self.picture.vacant())
-            .into_iter()
-            .any(|square| self.picture.piece(square).is_none_or(|man| man.color != us));
+        let is_theirs = |square: Square| {
+            let man = self.picture.piece(square);
+            man.is_none_or(|man| man.color != us)
+        };
+        let put_down = |squares: Bitboard| {
+            let mut put_down = (squares & !self.picture.vacant()).into_iter();
+            put_down.any(is_theirs)
+        };
+        let left = changed & self.picture.vacant() & path.position.board().by_color(!us);
+        let is_due = put_down(changed) || (left.any() && put_down(path.arrived()));
         if depth + 1 < AT_ONCE && is_due {
             for (m, evidence) in self.unseen(path) {
                 if path.weight + evidence.weight > self.limit {
@@ -649,8 +665,16 @@ impl Reader {
         });
         next.node = Some(self.nodes.len() - 1);
         next.plies += 1;
+        // Whom the other side has put there already has taken this ply's man.
+        let of_later = |open: &Open| {
+            let man = self.picture.piece(open.square);
+            evidence.left == Some(open.square)
+                || (evidence.owed.contains(&open.square)
+                    && open.filled
+                    && man.is_some_and(|man| man.color != us))
+        };
         next.open
-            .retain(|open| !squares.contains(open.square) || evidence.left == Some(open.square));
+            .retain(|open| !squares.contains(open.square) || of_later(open));
         next.owed.retain(|owed| !squares.contains(owed.square));
         let share = evidence
             .owed_weight
@@ -722,6 +746,8 @@ impl Reader {
             }
             match (man, self.picture.is_empty(open.square)) {
                 (Some(man), true) => {
+                    // What stood there meanwhile came and went for nothing.
+                    weight += if is_end { open.passed() } else { 0 };
                     let hand = &mut hands[man.color.fold_wb(0, 1)];
                     *hand += 1;
                     weight += if *hand > 1 { SECOND_HAND } else { 0 };
@@ -736,6 +762,16 @@ impl Reader {
                 _ if open.at + YET_MS < self.now => weight += UNEXPLAINED,
                 _ => weight += UNEXPLAINED_YET,
             }
+        }
+        // Who was never seen to arrive, and has not been taken since, is in the hand.
+        let is_held = |owed: &&Owed| {
+            owed.at + HELD_MS < self.until
+                && self.picture.is_empty(owed.square)
+                && path.open_at(owed.square).is_none()
+                && board.piece_at(owed.square).is_some()
+        };
+        if is_end {
+            weight += HELD * path.owed.iter().filter(is_held).count() as Weight;
         }
         (weight, unexplained)
     }

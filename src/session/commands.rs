@@ -492,6 +492,7 @@ impl Table {
         }
         self.tell_game();
         self.follow_record(true);
+        self.end_by_the_board();
     }
 
     fn set_result(&mut self, verdict: Verdict) {
@@ -508,6 +509,7 @@ impl Table {
         let Some(game) = &mut self.game else { return };
         let over = game.is_over();
         if verdict.result == GameResult::Unknown {
+            let ended_with = game.line.tip().clone();
             game.reopen(verdict.reason);
             self.tell_game();
             if over {
@@ -516,6 +518,10 @@ impl Table {
                 self.catch_up_flags();
             }
             self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
+            // A mate whose result is taken back is none; one that was played since is.
+            if *self.line().tip() != ended_with {
+                self.end_by_the_board();
+            }
             return;
         }
         let known = over.then(|| game.verdict.termination.clone());

@@ -150,6 +150,14 @@ impl Table {
             // What nobody had seen singly was taken back, or has been read anew.
             None => self.close_doubt(),
         }
+        self.end_by_the_board();
+        if self.gives_way() {
+            self.begin_game();
+        }
+    }
+
+    /// Mate and stalemate end the game, whatever way the record came to them.
+    pub(super) fn end_by_the_board(&mut self) {
         match self.game.as_ref().and_then(Game::ended_by_the_board) {
             Some(verdict) if verdict.state == Some(ResultState::Set) => {
                 self.watch_on(true);
@@ -161,9 +169,6 @@ impl Table {
                 }
                 self.tell_game();
             }
-        }
-        if self.gives_way() {
-            self.begin_game();
         }
     }
 

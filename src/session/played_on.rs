@@ -7,7 +7,7 @@ use super::resolve::Resolved;
 use super::{NO_LINE, Table, context};
 use crate::Millis;
 use crate::board::Contents;
-use crate::game::{Change, Game, Ply};
+use crate::game::{Change, CorrectionReason, Game, Ply, ResultState};
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::{CLEARED, Context, Look, Observation, Sensing};
 use shakmaty::{Color, Move, Square};
@@ -22,6 +22,8 @@ pub(super) struct PlayedOn {
     ended_by: Option<Vec<Move>>,
     /// What a player had pressed was taken back since: nobody does that but in analysis, or by agreement.
     pressed_is_undone: bool,
+    /// What was seen until the end was read otherwise since.
+    is_reread: bool,
     told: Told,
 }
 
@@ -42,11 +44,13 @@ impl PlayedOn {
     fn take(&mut self, now: Millis, change: Change, clock_attached: bool) {
         let mut undone = self.game.line.plies.iter().skip(change.keep);
         self.pressed_is_undone |= undone.any(|ply| ply.pressed);
+        self.is_reread |= change.why == CorrectionReason::Reread;
         self.game.take(now, change, clock_attached);
     }
 
     /// Whether the moves that ended the game were none: something else was played in their place. The man that ended it has gone on at
-    /// once, or nobody had pressed them, and what was played instead is pressed.
+    /// once, or nobody had pressed them, and what was played instead is pressed; or what was seen until then reads otherwise, and ends so
+    /// too.
     fn is_end_undone(&self) -> bool {
         let plies = &self.game.line.plies;
         let Some(ended_by) = &self.ended_by else {
@@ -60,7 +64,12 @@ impl PlayedOn {
         let goes_on = keep + 1 == ended_by.len()
             && instead.mv.from() == undone.from()
             && instead.seen_at <= self.ended_at + PASSING_MS;
-        goes_on || (instead.pressed && !self.pressed_is_undone)
+        let until = self.ended_at + PASSING_MS;
+        let ends_too = self.is_reread
+            && plies.last().is_some_and(|last| last.seen_at <= until)
+            && (self.game.ended_by_the_board())
+                .is_some_and(|verdict| verdict.state == Some(ResultState::Set));
+        goes_on || ends_too || (instead.pressed && !self.pressed_is_undone)
     }
 
     fn plies_since(&self) -> impl Iterator<Item = &Ply> {
@@ -84,6 +93,7 @@ impl Table {
                 ended_at: self.now,
                 ended_by: by_the_board.then(moves),
                 pressed_is_undone: false,
+                is_reread: false,
                 told: Told::Nobody,
             })
         });
@@ -212,7 +222,7 @@ impl Table {
         }
     }
 
-    /// What ended the game was no move: it goes on, as what was seen since has it.
+    /// What ended the game was no move: it goes on, as what was seen since has it, or ends by that.
     fn take_end_back(&mut self) {
         let Some(on) = self.played_on.take() else {
             return;
@@ -225,6 +235,7 @@ impl Table {
         self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
         self.sensing.tell_again();
         self.take_observations();
+        self.end_by_the_board();
     }
 
     pub(super) fn disarm_after_the_end(&mut self) {
