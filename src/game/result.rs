@@ -131,17 +131,12 @@ impl Game {
 
     /// The result that the kings may have shown, or men that were only in the hand.
     pub fn likely_sign(&self) -> Option<Verdict> {
-        let Verdict {
-            result,
-            by,
-            state,
-            reason,
-            ..
-        } = &self.verdict;
-        let is_likely = *state == Some(ResultState::Proposed)
-            && *by == Some(ResultBy::Kings)
-            && reason.as_deref() == Some(HELD);
-        is_likely.then(|| Verdict::set(*result, Some(ResultBy::Kings)).termination("normal"))
+        let verdict = &self.verdict;
+        let is_likely = verdict.state == Some(ResultState::Proposed)
+            && verdict.by == Some(ResultBy::Kings)
+            && verdict.reason.as_deref() == Some(HELD);
+        let shown = Verdict::set(verdict.result, Some(ResultBy::Kings));
+        is_likely.then(|| shown.termination("normal"))
     }
 
     /// The game is over; its last move is completed by that.

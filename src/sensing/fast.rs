@@ -285,13 +285,18 @@ impl Sensing {
         let keep = view.len().checked_sub(2)?;
         let (m, reply) = (view.mv(keep)?, view.mv(keep + 1)?);
         let (from, before) = (m.from()?, view.position(keep));
-        if attacks::king_attacks(m.to()).contains(to) {
-            // Who was taken there passes on his way off the board.
+        let is_taken_there = reply.to() == m.to();
+        if is_taken_there && attacks::king_attacks(m.to()).contains(to) {
+            // He passes there on his way off the board.
             return None;
         }
-        let is_taken_there = reply.to() == m.to();
         let is_unseen = is_taken_there || !self.is_put_down(before, m, view.seen_at(keep));
-        if !is_unseen || view.is_pressed(keep) || self.trail.at(to) < self.left_at(from)? {
+        // A press may be told before a slow board shows what was done before it.
+        let has_just_pressed = self.film.last_press().is_some_and(|(side, at)| {
+            side == before.turn() && self.trail.at(to) <= at + trail::SCAN_MS
+        });
+        let is_over = view.is_pressed(keep) && !has_just_pressed;
+        if !is_unseen || is_over || self.trail.at(to) < self.left_at(from)? {
             return None;
         }
         let mask = self.mask(view);

@@ -205,7 +205,7 @@ impl Sensing {
 
     /// Whether what stands on the square that `m` leads to was put there long after the last move, which is completed and of which
     /// the board showed no more than that its man had gone.
-    fn came_after_all(&self, view: &View<'_>, m: Move, cx: &Context<'_>) -> bool {
+    pub(super) fn came_after_all(&self, view: &View<'_>, m: Move, cx: &Context<'_>) -> bool {
         let n = view.len();
         self.is_poor()
             && self.is_completed(n, cx)

@@ -331,6 +331,7 @@ impl Sensing {
         let refilled = self.refilled(before, since) & !mask;
         let lines = explain::lines_over(before, &self.picture, mask, refilled, 2, |line| {
             !self.is_done(&view, line[0])
+                && (line[0].is_capture() || !self.came_after_all(&view, line[0], cx))
                 && (pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since))
         });
         let line = self.likeliest(before, &lines, view.last_of(keep), since)?;

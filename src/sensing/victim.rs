@@ -38,6 +38,14 @@ impl Sensing {
             }
         }
         let mut passed = open & !before.effects(last).squares();
+        // Whoever pressed and has lifted his man again holds no victim any more.
+        let came_later = |square| self.trail.at(square) > self.trail.at(last.to());
+        if view.is_pressed(view.len() - 1)
+            && self.has_gone_on(view)
+            && passed.into_iter().any(came_later)
+        {
+            return None;
+        }
         if let Move::EnPassant { from, .. } = last {
             passed.set(from, !self.picture.is_empty(from));
         }
