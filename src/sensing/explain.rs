@@ -4,7 +4,7 @@
 
 use crate::board::{Contents, Picture, Sense};
 use crate::laws::position::Position;
-use shakmaty::{Bitboard, Color, Move, Role, Square, attacks};
+use shakmaty::{Bitboard, CastlingSide, Color, Move, Role, Square, attacks};
 
 /// The moves from `position` that lead to exactly what the board shows, squares in `mask` aside. A move that needs one of those
 /// waits until it is put right.
@@ -362,8 +362,8 @@ fn waits_for_exchange(position: &Position, m: Move, square: Square, contents: Co
         && contents.agrees(Some(Role::Pawn.of(position.turn())))
 }
 
-/// A move whose man has arrived while the rest of it is still to do: the king has castled and the rook has not, a pawn stands on
-/// the last rank, a pawn was taken en passant and is still there. Tells what is still to do.
+/// A move whose man has arrived while the rest of it is still to do: one of king and rook stands where he castles to and the other has
+/// left, a pawn stands on the last rank, a pawn was taken en passant and is still there. Tells what is still to do.
 pub fn unfinished(
     position: &Position,
     picture: &Picture,
@@ -389,13 +389,7 @@ pub fn left_of(
     let effects = position.effects(m);
     let shows = |square, man| picture.agrees_at(square, man);
     let arrived = match m {
-        Move::Castle { king, rook } => {
-            let to = shakmaty::CastlingSide::from_king_side(king < rook).king_to(us);
-            // A rook that stands there may look like the king (Chess960).
-            shows(to, Some(Role::King.of(us)))
-                && !shows(to, position.board().piece_at(to))
-                && picture.is_empty(king)
-        }
+        Move::Castle { king, rook } => has_begun_to_castle(position, picture, king, rook),
         Move::EnPassant { from, to } => {
             shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from)
         }
@@ -413,6 +407,25 @@ pub fn left_of(
         .map(|(square, _)| square)
         .collect();
     (arrived && left.any()).then_some(left)
+}
+
+/// Whether the king stands where he castles to, wherever the rook is, or the rook does and both have left.
+pub fn has_begun_to_castle(
+    position: &Position,
+    picture: &Picture,
+    king: Square,
+    rook: Square,
+) -> bool {
+    let us = position.turn();
+    let side = CastlingSide::from_king_side(king < rook);
+    let has_left = |from: Square| !picture.agrees_at(from, position.board().piece_at(from));
+    // In Chess960 one of them may look like the other, who stood there before.
+    let has_come =
+        |to: Square, role: Role| has_left(to) && picture.agrees_at(to, Some(role.of(us)));
+    let (king_to, rook_to) = (side.king_to(us), side.rook_to(us));
+    let by_king = has_come(king_to, Role::King) && picture.is_empty(king);
+    let by_rook = has_come(rook_to, Role::Rook) && picture.is_empty(king_to);
+    by_king || (by_rook && has_left(king) && has_left(rook))
 }
 
 /// Whether all that is missing can be in the players' hands: one man of each side at most, or king and rook of one (design of the

@@ -18,7 +18,10 @@ impl Sensing {
         {
             return;
         }
-        if self.heal(now, cx) || self.is_back_from_faults(cx) {
+        if self.is_swapped_with_victim(&self.view(cx))
+            || self.heal(now, cx)
+            || self.is_back_from_faults(cx)
+        {
             return;
         }
         let view = self.view(cx);
@@ -31,7 +34,9 @@ impl Sensing {
         if differing.is_empty() {
             return;
         }
-        if pressed.is_none() && self.suppose_glimpsed(now, cx) {
+        if self.reread_as_castling(now, false, cx)
+            || (pressed.is_none() && self.suppose_glimpsed(now, cx))
+        {
             return;
         }
         let view = self.view(cx);
@@ -77,9 +82,7 @@ impl Sensing {
         }
         let view = self.view(cx);
         let tip = view.tip();
-        if let Some((m, _)) = explain::unfinished(tip, &self.picture, differing)
-            && m.is_castle()
-        {
+        if let Some(m) = self.begun_castling(tip, differing) {
             // No king goes there otherwise: it is told at once, and the rook may take its time (case C4).
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
@@ -344,11 +347,11 @@ impl Sensing {
             };
             let arrived = match m {
                 Move::Castle { king, rook } => {
-                    let side = CastlingSide::from_king_side(king < rook);
-                    let to = side.king_to(us);
-                    // A rook that stands there may look like the king (Chess960).
-                    let may_be_rook = self.picture.agrees_at(to, tip.board().piece_at(to));
-                    king != to && !left.contains(king) && !left.contains(to) && !may_be_rook
+                    // Where men are not known, the rook alone may be the king, and the answer a captured man.
+                    let king_to = CastlingSide::from_king_side(king < rook).king_to(us);
+                    let is_missed = self.is_poor() && left.contains(king_to);
+                    !(is_missed || left.contains(king))
+                        && explain::has_begun_to_castle(tip, &self.picture, king, rook)
                 }
                 Move::EnPassant { from, to } => !left.contains(from) && !left.contains(to),
                 m => m.from().is_some_and(|from| !left.contains(from)),
