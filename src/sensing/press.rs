@@ -368,8 +368,8 @@ impl Sensing {
                 false => Bitboard::EMPTY,
             };
             if is_put_straight || beside.is_some() {
-                // It is set aside meanwhile, so that the answer can be read.
-                if beside == Some(true) {
+                // It is set aside meanwhile, so that the answer can be read; not with what is on its way.
+                if beside == Some(true) && !is_put_straight {
                     self.note_fault_at_press(Level::Unsaid, side, his_turn, after, cx);
                 }
                 self.presses.push_front(Press {
