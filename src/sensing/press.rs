@@ -447,7 +447,8 @@ impl Sensing {
         if self.faults.iter().any(is_set_aside) {
             return Some(false);
         }
-        if (wrong & self.trail.changed_since(since)).is_empty() {
+        let is_pushed = (wrong & self.trail.changed_since(since)).any();
+        if !is_pushed || wrong.count() > ACCIDENT {
             return None;
         }
         let fault = self.new_fault(Bitboard::EMPTY, Some(press.side), cx);
