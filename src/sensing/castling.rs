@@ -43,15 +43,36 @@ impl Sensing {
         let Some(castling) = Castling::of(m, before.turn()) else {
             return Bitboard::EMPTY;
         };
-        let (rook, to) = (castling.rook, castling.rook_to);
-        // A rook that has been where it belongs is only adjusted, or moves on.
-        let is_in_hand = self.picture.is_empty(rook) && self.picture.is_empty(to);
-        if is_in_hand && self.trail.filled_since(to, self.trail.at(rook)) {
+        // Who has been where he belongs is only adjusted, or moves on.
+        let has_been = |from: Square, to: Square| {
+            let is_in_hand = self.picture.is_empty(from) && self.picture.is_empty(to);
+            is_in_hand && self.trail.filled_since(to, self.trail.at(from))
+        };
+        if has_been(castling.rook, castling.rook_to) || has_been(castling.king, castling.king_to) {
             return Bitboard::EMPTY;
         }
         let open = self.picture.differing(before.board());
         let only = before.effects(m).squares();
         explain::left_of(before, m, &self.picture, open & only).unwrap_or_default()
+    }
+
+    /// A move whose man has arrived while the rest of it is still to do, and what that is. Where men are not known, a rook that came
+    /// before the rook had left his corner was the king, who made a step.
+    pub(super) fn unfinished(&self, tip: &Position, open: Bitboard) -> Option<(Move, Bitboard)> {
+        let is_step = |m: Move| {
+            Castling::of(m, tip.turn()).is_some_and(|Castling { rook, rook_to, .. }| {
+                self.is_poor()
+                    && !self.picture.is_empty(rook_to)
+                    && !self.trail.filled_since(rook_to, self.trail.at(rook))
+            })
+        };
+        explain::unfinished(tip, &self.picture, open).filter(|(m, _)| !is_step(*m))
+    }
+
+    /// The same if it is castling: of king and rook the one stands where he goes and the other is nowhere.
+    pub(super) fn begun_castling(&self, tip: &Position, open: Bitboard) -> Option<Move> {
+        let (m, _) = self.unfinished(tip, open)?;
+        m.is_castle().then_some(m)
     }
 
     /// What is left of a castling that these moves answer, or follow, if its rook is still to move.
@@ -124,15 +145,42 @@ impl Sensing {
             })
     }
 
-    /// The king stands where he castles to, and the rook is in the hand: no king goes there otherwise, so that it is told already, with
-    /// what was replied.
+    /// The man that moved last stands where he castles to, and the other one has left since: it was castling. Where men are not known he
+    /// may be either of the two until they have had the time to come down.
+    pub(super) fn reread_as_castling(
+        &mut self,
+        now: Millis,
+        has_come_down: bool,
+        cx: &Context<'_>,
+    ) -> bool {
+        let view = self.view(cx);
+        let last = view.len().checked_sub(1);
+        let is_told = has_come_down || !self.is_poor();
+        let Some(keep) = last.filter(|keep| is_told && !view.is_pressed(*keep)) else {
+            return false;
+        };
+        let before = view.position(keep);
+        let begun = begun_castlings(&view, keep);
+        if begun.is_empty() {
+            return false;
+        }
+        let differing = self.picture.differing(before.board());
+        let castling = self.begun_castling(before, differing);
+        let Some(m) = castling.filter(|m| begun.contains(m)) else {
+            return false;
+        };
+        let moves = vec![Seen::new(before, m, self.last_change)];
+        self.otherwise(keep, moves, now, cx);
+        true
+    }
+
+    /// One of king and rook stands where he castles to, and the other is in the hand: nobody does that otherwise, so that it is told
+    /// already, with what was replied.
     pub(super) fn tell_castling_begun(&mut self, now: Millis, cx: &Context<'_>) {
         let view = self.view(cx);
         let (keep, tip) = (view.len(), view.tip());
         let differing = self.unexplained(&view);
-        if let Some((m, _)) = explain::unfinished(tip, &self.picture, differing)
-            && m.is_castle()
-        {
+        if let Some(m) = self.begun_castling(tip, differing) {
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
         } else if let Some((moves, None)) = self.answered_unfinished(tip, keep, now) {

@@ -5,6 +5,7 @@
 //! moved. Where he may be on several squares all of them are left unread, and each is a reading of its own until later play tells.
 
 use super::*;
+use shakmaty::Board;
 
 /// A man that is missed through so many plies may stand on a dead square.
 const PLIES_MISSED: usize = 6;
@@ -47,11 +48,12 @@ impl Sensing {
     /// Whether this tells of one man who is gone, and so many plies were made since without him.
     fn is_missed(&self, fault: &Fault, plies: usize, line: &Line) -> bool {
         let since = line.plies.iter().rev();
-        fault.kind == FaultKind::Displaced
-            && fault.squares.single_square().is_some_and(|square| {
-                self.picture.is_empty(square) && line.tip().board().piece_at(square).is_some()
-            })
-            && since.take_while(|ply| ply.seen_at > fault.since).count() >= plies
+        matches!(
+            fault.kind,
+            FaultKind::Displaced | FaultKind::CastlingUnfinished
+        ) && fault.squares.single_square().is_some_and(|square| {
+            self.picture.is_empty(square) && line.tip().board().piece_at(square).is_some()
+        }) && since.take_while(|ply| ply.seen_at > fault.since).count() >= plies
     }
 
     /// The square is not read from here on.
@@ -71,6 +73,13 @@ impl Sensing {
                 man,
                 in_question,
             });
+        }
+    }
+
+    /// These squares of the array show no man though one must stand there: they are not read from the beginning.
+    pub fn leave_unread(&mut self, squares: Bitboard, array: &Board) {
+        for square in squares {
+            self.stop_reading(square, array.piece_at(square), 0, false);
         }
     }
 
@@ -222,38 +231,35 @@ impl Sensing {
         let board = tip.board();
         let is_own = board.color_at(half) == Some(tip.turn());
         let aside = self.faulty().without(half);
-        let candidates: Vec<(Move, Square)> = match shows.is_empty() {
-            // He left, and is seen nowhere.
-            true if is_own => tip
-                .moves_from(half)
-                .filter(|m| self.picture.is_empty(m.to()))
-                .map(|m| (m, m.to()))
-                .collect(),
-            // He came, and nobody is seen to have left.
-            false if !is_own => tip
-                .moves()
-                .into_iter()
-                .filter(|m| m.to() == half)
-                .filter_map(|m| Some((m, m.from()?)))
-                .filter(|(m, from)| {
-                    let man = m.promotion().unwrap_or(m.role()).of(tip.turn());
-                    let stays = self.picture.at(*from);
-                    shows.agrees(Some(man))
-                        && stays.is_some_and(|stays| stays.agrees(board.piece_at(*from)))
-                })
-                .collect(),
-            _ => return None,
+        // He left, and is seen nowhere; or he came, and nobody is seen to have left.
+        if shows.is_empty() != is_own {
+            return None;
+        }
+        let stays = |square: Square| match is_own {
+            true => self.picture.is_empty(square),
+            false => self.picture.agrees_at(square, board.piece_at(square)),
         };
+        let only_wrong = |m: Move| {
+            let effects = tip.effects(m);
+            let wrong = effects
+                .iter()
+                .filter(|(square, man)| !self.picture.agrees_at(*square, *man))
+                .map(|(square, _)| square);
+            let is_of_half = effects.squares().contains(half);
+            let wrong = wrong.collect::<Bitboard>().single_square();
+            wrong.filter(|square| is_of_half && *square != half && stays(*square))
+        };
+        let candidates = tip
+            .moves()
+            .into_iter()
+            .filter_map(|m| Some((m, only_wrong(m)?)));
         let mut lines = explain::Lines {
             complete: true,
             ..explain::Lines::default()
         };
         let mut dead = Bitboard::EMPTY;
         for (m, square) in candidates {
-            if m.is_castle()
-                || m.is_en_passant()
-                || m.promotion().is_some_and(|role| role != Role::Queen)
-            {
+            if m.promotion().is_some_and(|role| role != Role::Queen) {
                 continue;
             }
             let after = tip.play(m);

@@ -33,6 +33,14 @@ impl Sensing {
         if forgotten.any() && forgotten.count() <= CLEARED {
             return Some((None, self.classify(tip, forgotten)));
         }
+        let victim = self.victim_in_his_place(&view).map(Bitboard::from);
+        let is_pressed = pressed == Some(!tip.turn());
+        if let Some(square) =
+            victim.filter(|square| is_pressed && (*square & (aside | self.faulty())).is_empty())
+        {
+            let fault = Fault::new(FaultKind::Displaced, square, self.last_change);
+            return Some((None, fault));
+        }
         if self.grace_passed {
             let beside = self.lost_beside(&view) & !self.faulty();
             if beside.any() {

@@ -369,8 +369,8 @@ fn waits_for_exchange(position: &Position, m: Move, square: Square, contents: Co
         && contents.agrees(Some(Role::Pawn.of(position.turn())))
 }
 
-/// A move whose man has arrived while the rest of it is still to do: the king has castled and the rook has not, a pawn stands on
-/// the last rank, a pawn was taken en passant and is still there. Tells what is still to do.
+/// A move whose man has arrived while the rest of it is still to do: one of king and rook stands where he castles to and the other has
+/// left, a pawn stands on the last rank, a pawn was taken en passant and is still there. Tells what is still to do.
 pub fn unfinished(
     position: &Position,
     picture: &Picture,
@@ -397,11 +397,7 @@ pub fn left_of(
     let shows = |square, man| picture.agrees_at(square, man);
     let arrived = match m {
         Move::Castle { king, rook } => {
-            let to = Castling::new(king, rook, us).king_to;
-            // A rook that stands there may look like the king (Chess960).
-            shows(to, Some(Role::King.of(us)))
-                && !shows(to, position.board().piece_at(to))
-                && picture.is_empty(king)
+            has_begun_to_castle(position, picture, Castling::new(king, rook, us))
         }
         Move::EnPassant { from, to } => {
             let taken = Square::from_coords(to.file(), from.rank());
@@ -424,6 +420,24 @@ pub fn left_of(
         .map(|(square, _)| square)
         .collect();
     (arrived && left.any()).then_some(left)
+}
+
+/// Whether the king stands where he castles to, wherever the rook is, or the rook does and both have left.
+pub fn has_begun_to_castle(position: &Position, picture: &Picture, castling: Castling) -> bool {
+    let us = position.turn();
+    let has_left = |from: Square| !picture.agrees_at(from, position.board().piece_at(from));
+    // In Chess960 one of them may look like the other, who stood there before.
+    let has_come =
+        |to: Square, role: Role| has_left(to) && picture.agrees_at(to, Some(role.of(us)));
+    let Castling {
+        king,
+        rook,
+        king_to,
+        rook_to,
+    } = castling;
+    let by_king = has_come(king_to, Role::King) && picture.is_empty(king);
+    let by_rook = has_come(rook_to, Role::Rook) && picture.is_empty(king_to);
+    by_king || (by_rook && has_left(king) && has_left(rook))
 }
 
 /// Whether all that is missing can be in the players' hands: one man of each side at most, or king and rook of one (design of the

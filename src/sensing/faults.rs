@@ -131,7 +131,7 @@ impl Sensing {
         if self.faults.len() == told && missing.any() {
             let view = self.view(cx);
             let mut fault = self.classify(view.tip(), missing);
-            fault.level = Level::Told;
+            fault.level = level.min(Level::Told);
             self.raise(fault);
             self.unspent = Some(side);
         } else if self.faults.len() == told && his_turn {
@@ -147,7 +147,7 @@ impl Sensing {
                 false => None,
             };
             let mut fault = gap.unwrap_or_else(|| self.classify(tip, open));
-            fault.level = Level::Told;
+            fault.level = level.min(Level::Told);
             if fault.kind != FaultKind::Gap || view.len() > 0 {
                 self.raise(fault);
             }
@@ -215,7 +215,10 @@ impl Sensing {
         if level >= Level::Told && takes_over_own_man(&fault) {
             fault.kind = FaultKind::IllegalMove;
         }
-        fault.level = cap(fault.kind, level.max(fault.level));
+        fault.level = match level {
+            Level::Unsaid => level,
+            _ => cap(fault.kind, level.max(fault.level)),
+        };
         fault.until_press = fault.kind == FaultKind::OutOfTurn && cx.has_clock;
         self.raise(fault);
     }

@@ -174,6 +174,10 @@ impl Sensing {
                 let before = view.position(n - 1);
                 let differing = self.picture.differing(before.board());
                 if differing.is_empty() {
+                    if self.is_swapped_with_victim(&view) {
+                        self.arrived_again(now);
+                        return true;
+                    }
                     if self.frozen_since.is_none() {
                         self.retracted_to(n - 1, now, cx);
                         return true;

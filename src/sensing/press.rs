@@ -193,7 +193,8 @@ impl Sensing {
                 });
                 return;
             }
-            if his_is_pending {
+            let is_held = self.is_held(&view, side);
+            if (is_held && self.reread_as_castling(now, true, cx)) || his_is_pending {
                 self.flush(cx);
             }
         }
@@ -296,8 +297,7 @@ impl Sensing {
                         return;
                     }
                 }
-            } else if let Some((m, left)) =
-                explain::unfinished(tip, &self.picture, open).filter(|_| his_turn && quiet)
+            } else if let Some((m, left)) = self.unfinished(tip, open).filter(|_| his_turn && quiet)
             {
                 if self.may_come_down(now, press, left) {
                     self.wait_for_hand(press);
@@ -350,17 +350,29 @@ impl Sensing {
                 });
                 return;
             }
-            if now < press.at + self.timing.dump && self.is_lifted_since(press, &self.view(cx)) {
+            let waits = now < press.at + self.timing.dump;
+            let (is_put_straight, beside) = match waits {
+                true => (
+                    self.is_lifted_since(press, &self.view(cx)),
+                    self.pushed_beside(press, cx),
+                ),
+                false => (false, None),
+            };
+            let after = match press.spent {
+                true => self.begun_after(press, &self.view(cx)),
+                false => Bitboard::EMPTY,
+            };
+            if is_put_straight || beside.is_some() {
+                // It is set aside meanwhile, so that the answer can be read; not with what is on its way.
+                if beside == Some(true) && !is_put_straight {
+                    self.note_fault_at_press(Level::Unsaid, side, his_turn, after, cx);
+                }
                 self.presses.push_front(Press {
                     held: Some(self.last_change),
                     ..press
                 });
                 return;
             }
-            let after = match press.spent {
-                true => self.begun_after(press, &self.view(cx)),
-                false => Bitboard::EMPTY,
-            };
             let level = if press.dump_seen || !cx.can_dump {
                 Level::Confirmed
             } else {
@@ -413,6 +425,34 @@ impl Sensing {
         let theirs = view.tip().board().by_color(!press.side);
         let lifted = self.picture.vacant() & self.trail.changed_since(press.at);
         (lifted & !theirs).any()
+    }
+
+    /// Whether something beside the presser's move was pushed or knocked off so shortly before that he may be about to put it straight,
+    /// and if so, whether it is known which part of what is wrong that is. What was wrong for longer is not waited for, and neither is a
+    /// deed that the board shows alone.
+    fn pushed_beside(&self, press: Press, cx: &Context<'_>) -> Option<bool> {
+        const DEED: usize = 2;
+        let view = self.view(cx);
+        let wrong = self.picture.differing(view.tip().board()) & !self.faulty();
+        let since = press.at.saturating_sub(CLOCK_LAG_MS);
+        let is_set_aside = |fault: &Fault| {
+            fault.level == Level::Unsaid
+                && self.trail.changed_since(since).is_superset(fault.squares)
+        };
+        if self.faults.iter().any(is_set_aside) {
+            return Some(false);
+        }
+        let is_pushed = (wrong & self.trail.changed_since(since)).any();
+        if !is_pushed || wrong.count() > ACCIDENT {
+            return None;
+        }
+        let fault = self.new_fault(Bitboard::EMPTY, Some(press.side), cx);
+        let is_made = |fault: &(Option<Seen>, Fault)| fault.0.is_some();
+        if press.spent || fault.as_ref().is_some_and(is_made) {
+            return Some(true);
+        }
+        let is_deed = fault.is_some_and(|(_, fault)| fault.side.is_some());
+        (wrong.count() > DEED && !is_deed).then_some(false)
     }
 
     /// What is in the hand is put down with the press, as near as that can be told.

@@ -18,7 +18,10 @@ impl Sensing {
         {
             return;
         }
-        if self.heal(now, cx) || self.is_back_from_faults(cx) {
+        if self.is_swapped_with_victim(&self.view(cx))
+            || self.heal(now, cx)
+            || self.is_back_from_faults(cx)
+        {
             return;
         }
         let view = self.view(cx);
@@ -31,7 +34,9 @@ impl Sensing {
         if differing.is_empty() || self.is_en_passant_laid_down(&view) {
             return;
         }
-        if pressed.is_none() && self.suppose_glimpsed(now, cx) {
+        if self.reread_as_castling(now, false, cx)
+            || (pressed.is_none() && self.suppose_glimpsed(now, cx))
+        {
             return;
         }
         let view = self.view(cx);
@@ -77,9 +82,7 @@ impl Sensing {
         }
         let view = self.view(cx);
         let tip = view.tip();
-        if let Some((m, _)) = explain::unfinished(tip, &self.picture, differing)
-            && m.is_castle()
-        {
+        if let Some(m) = self.begun_castling(tip, differing) {
             // No king goes there otherwise: it is told at once, and the rook may take its time (case C4).
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
@@ -370,10 +373,11 @@ impl Sensing {
             };
             let arrived = match m {
                 Move::Castle { king, rook } => {
-                    let to = Castling::new(king, rook, us).king_to;
-                    // A rook that stands there may look like the king (Chess960).
-                    let may_be_rook = self.picture.agrees_at(to, tip.board().piece_at(to));
-                    king != to && !left.contains(king) && !left.contains(to) && !may_be_rook
+                    // Where men are not known, the rook alone may be the king, and the answer a captured man.
+                    let castling = Castling::new(king, rook, us);
+                    let is_missed = self.is_poor() && left.contains(castling.king_to);
+                    !(is_missed || left.contains(king))
+                        && explain::has_begun_to_castle(tip, &self.picture, castling)
                 }
                 Move::EnPassant { from, to } => {
                     let shown = self.picture.at(from);

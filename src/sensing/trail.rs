@@ -130,6 +130,12 @@ impl Trail {
         self.squares[square.to_usize()].filled >= since
     }
 
+    /// Whether the square was last left before this time, and filled since.
+    pub(super) fn left_before(&self, square: Square, time: Millis) -> bool {
+        let mark = &self.squares[square.to_usize()];
+        mark.left < time && mark.filled > time
+    }
+
     /// The squares that changed after this time, be it that they changed back.
     pub(super) fn changed_since(&self, since: Millis) -> Bitboard {
         Square::ALL

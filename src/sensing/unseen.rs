@@ -114,6 +114,10 @@ impl Sensing {
         {
             return;
         }
+        // Who has pressed is judged with it.
+        if self.presses.is_empty() && self.reread_as_castling(now, true, cx) {
+            return;
+        }
         let view = self.view(cx);
         let differing = self.picture.differing(view.tip().board());
         if explain::is_only_missing(view.tip(), &self.picture, differing)
@@ -349,8 +353,18 @@ impl Sensing {
         let Some((keep, moves)) = self.unseen_at_press(now, side, pressed_at, cx) else {
             return false;
         };
+        let followed = moves
+            .last()
+            .filter(|seen| self.is_followed_by_victim(seen.mv));
+        let left = followed.and_then(|seen| seen.mv.from());
         self.arrived_from(keep, moves, now, cx);
         self.flush(cx);
+        if let Some(square) = left {
+            self.raise(Fault {
+                level: Level::Told,
+                ..Fault::new(FaultKind::Displaced, square.into(), self.last_change)
+            });
+        }
         true
     }
 
@@ -575,36 +589,62 @@ impl Sensing {
                 .all(|square| self.trail.at(square) <= begun)
     }
 
-    /// Castling in which king and rook only exchanged their squares (Chess960): both were lifted, and all stands as before.
+    /// A move after which all stands as before, though both of its men were lifted: castling in which king and rook only exchanged their
+    /// squares (Chess960), or a capture whose victim was put down where his captor came from.
     pub(super) fn exchanged(&self, position: &Position, since: Millis) -> Option<Move> {
-        if self.picture.is_exact() || !position.castling_mode().is_chess960() {
+        if self.picture.is_exact() {
             return None;
         }
-        position.castling_moves().into_iter().find(|m| {
-            let squares = position.effects(*m).squares();
-            squares.count() == 2
-                && (squares & !self.picture.vacant()) == squares
+        let is_refilled = |squares: Bitboard| {
+            (squares & self.picture.vacant()).is_empty()
                 && squares
                     .into_iter()
                     .all(|square| self.trail.at(square) > since)
-        })
+        };
+        let castling = position.castling_moves().into_iter().find(|m| {
+            let squares = position.effects(*m).squares();
+            squares.count() == 2 && is_refilled(squares)
+        });
+        let captures = || {
+            let mut captures = position.moves().into_iter().filter(|m| {
+                let is_plain = matches!(
+                    m,
+                    Move::Normal {
+                        promotion: None,
+                        ..
+                    }
+                );
+                is_plain && m.is_capture() && is_refilled(position.effects(*m).squares())
+            });
+            let m = captures.next().filter(|_| captures.next().is_none())?;
+            self.is_followed_by_victim(m).then_some(m)
+        };
+        castling.or_else(captures)
     }
 
-    /// Such a castling that was answered before anybody pressed.
+    /// Whether the captor's square was filled again, after he had left it and then come to where he took.
+    pub(super) fn is_followed_by_victim(&self, m: Move) -> bool {
+        let came = self.trail.at(m.to());
+        let from = m.from().filter(|_| m.is_capture());
+        from.is_some_and(|from| !self.picture.is_empty(from) && self.trail.left_before(from, came))
+    }
+
+    /// Such a move that was answered before anybody pressed.
     pub(super) fn read_exchanged(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let tip = view.tip();
-        let Some(castling) = self.exchanged(tip, view.seen_at(view.len())) else {
+        let Some(first) = self.exchanged(tip, view.seen_at(view.len())) else {
             return false;
         };
-        let after = tip.play(castling);
+        let after = tip.play(first);
         let differing = self.picture.differing(after.board());
-        let mask = self.mask(&view);
+        let left = differing & tip.squares(first);
+        let mask = self.mask(&view) | left;
         let replies = explain::moves_to(&after, &self.picture, differing, mask);
         let Some(reply) = look::sole(&replies) else {
             return false;
         };
-        let moves = self.seen(tip, &[castling, reply], now);
+        let moves = self.seen(tip, &[first, reply], now);
         self.arrived_by(moves, now, cx);
         true
     }

@@ -70,6 +70,24 @@ impl Sensing {
         })
     }
 
+    /// The square that the captor of the last move left, if the man that he took was put down there.
+    pub(super) fn victim_in_his_place(&self, view: &View<'_>) -> Option<Square> {
+        let last = view.last().filter(|m| m.is_capture())?;
+        let from = last.from()?;
+        let victim = last.capture()?.of(view.tip().turn());
+        // Who left the captured man's square again has taken back.
+        let stays = self.trail.at(last.to()) <= view.seen_at(view.len());
+        let shows = self.picture.at(from).filter(|shown| !shown.is_empty())?;
+        let is_victim = shows.agrees(Some(victim)) && self.is_followed_by_victim(last);
+        (stays && is_victim).then_some(from)
+    }
+
+    /// Whether that is all that differs from before the capture: where men are not known, nothing does.
+    pub(super) fn is_swapped_with_victim(&self, view: &View<'_>) -> bool {
+        self.victim_in_his_place(view).is_some()
+            && (self.picture).agrees_with(view.position(view.len() - 1).board())
+    }
+
     /// Whether the capture `m`, in place of the ply at this index, would have left its victim standing past the press where the man of
     /// that ply seems to have gone, and that is too far from where he was taken: nobody carries him about.
     pub(super) fn was_no_victim(&self, view: &View<'_>, index: usize, m: Move) -> bool {

@@ -8,7 +8,7 @@ use crate::game::{Change, CorrectionReason, Game, Seen};
 use crate::laws::position::Position;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::{Look, explain};
-use shakmaty::{Bitboard, Board, Color, Piece, Role, Square};
+use shakmaty::{Bitboard, Board, Color, Move, Piece, Role, Square};
 
 /// The start array, standing on the board or just left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,7 +20,14 @@ pub(super) struct Array {
     turned_round: bool,
     /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
     cleared: bool,
+    /// The squares of the game's array that show no man while all others stand, and since when. Once the game is followed these are not
+    /// read.
+    gaps: Bitboard,
+    gaps_since: Millis,
 }
+
+/// More squares than these without a man are no array.
+const GAPS: usize = 2;
 
 impl Table {
     /// The start position stands on the board for the first time in this game: moves are followed from here on.
@@ -32,23 +39,141 @@ impl Table {
         let differing = self.sensing.picture().differing(game.line.start.board());
         let now = self.now;
         if !game.ready && differing.is_empty() && !self.raw.is_blank() {
-            game.ready = true;
-            let (sensing, cx) = self.sensing();
-            sensing.follow(now, false, &cx);
-            self.close_alert(Source::Setup, CloseReason::Restored);
-            self.changed();
-            // A clock that runs already runs for this game.
-            if self.clock.is_running()
-                && let Some(wing) = self.clock.to_move()
-            {
-                self.clock_started(wing);
-            }
+            self.array.gaps = Bitboard::EMPTY;
+            self.begin_to_follow();
+        } else if !game.ready {
+            self.watch_gaps(differing);
         } else if game.ready && !game.clocks.used && differing.count() > 8 {
             // The men are being set up anew; this is no play.
             game.ready = false;
             self.sensing.restart(self.sensing.picture().clone(), now);
             self.changed();
         }
+    }
+
+    fn begin_to_follow(&mut self) {
+        let now = self.now;
+        if let Some(game) = &mut self.game {
+            game.ready = true;
+        }
+        let (sensing, cx) = self.sensing();
+        sensing.follow(now, false, &cx);
+        self.close_alert(Source::Setup, CloseReason::Restored);
+        self.changed();
+        // A clock that runs already runs for this game.
+        if self.clock.is_running()
+            && let Some(wing) = self.clock.to_move()
+        {
+            self.clock_started(wing);
+        }
+    }
+
+    /// The array is not on the board, but may be as far as it shows: a square is dead, or the last man is put up late. A legal first
+    /// move from what has stood for a while says so. If it is one of the men who were not shown, he may have been put up wrongly, and the
+    /// answer says so.
+    fn watch_gaps(&mut self, differing: Bitboard) {
+        let Some(game) = &self.game else { return };
+        let start = &game.line.start;
+        let gaps = self.array.gaps;
+        let stood =
+            self.now.saturating_sub(self.array.gaps_since) >= self.settings.games.array_before_move;
+        if gaps.any() && gaps.is_subset(differing) && stood {
+            let mut picture = self.sensing.picture().clone();
+            for square in gaps {
+                picture.forget(square);
+            }
+            let is_shown = |m: &Move| m.from().is_some_and(|from| !gaps.contains(from));
+            let begins = |plies: usize| {
+                let fits = |line: &[Move]| line.last().is_some_and(is_shown);
+                let lines = explain::lines_to(start, &picture, Bitboard::EMPTY, plies, fits);
+                !lines.found.is_empty()
+            };
+            if begins(1) || begins(2) {
+                self.follow_with_gaps(gaps);
+            }
+        } else if self.are_gaps(differing) {
+            if gaps != differing {
+                self.array.gaps = differing;
+                self.array.gaps_since = self.now;
+            }
+        } else {
+            self.array.gaps = Bitboard::EMPTY;
+        }
+    }
+
+    /// Whether these squares, on which the board differs from the array, only lack their men, and are few.
+    fn are_gaps(&self, differing: Bitboard) -> bool {
+        (1..=GAPS).contains(&differing.count())
+            && self.game.as_ref().is_some_and(|game| {
+                explain::is_only_missing(&game.line.start, self.sensing.picture(), differing)
+            })
+    }
+
+    /// The clock runs, or was pressed: what stands is the array, as far as the board can show it.
+    pub(super) fn begin_with_gaps(&mut self) -> bool {
+        let Some(game) = self.open_game().filter(|game| !game.ready) else {
+            return false;
+        };
+        let start = game.line.start.board();
+        let differing = self.sensing.picture().differing(start);
+        let begins = game.line.is_empty() && self.raw.is_complete() && self.are_gaps(differing);
+        if begins {
+            self.follow_with_gaps(differing);
+        }
+        begins
+    }
+
+    /// The game is followed from its array, of which these squares are not read, and what else differs from it has just been done.
+    fn follow_with_gaps(&mut self, gaps: Bitboard) {
+        let Some(game) = &self.game else { return };
+        let start = game.line.start.board().clone();
+        let shown = self.sensing.picture().clone();
+        let moved = shown.differing(&start) & !gaps;
+        let mut array = shown.clone();
+        for square in moved {
+            let man = start.piece_at(square);
+            array.set(
+                square,
+                man.map_or(Contents::Empty, |man| shown.sense().shows(man)),
+            );
+        }
+        let changes: Vec<(Square, Contents)> = moved
+            .into_iter()
+            .filter_map(|square| Some((square, shown.at(square)?)))
+            .collect();
+        let now = self.now;
+        self.array.gaps = gaps;
+        self.sensing.restart(array, now);
+        self.sensing.leave_unread(gaps, &start);
+        self.begin_to_follow();
+        let (sensing, cx) = self.sensing();
+        sensing.handle_squares(now, &changes, Look::Update, &cx);
+    }
+
+    /// A game that is played from an array of which not all was shown: the arbiter is told, until each of these squares shows a change.
+    pub(super) fn tell_gaps(&mut self) {
+        let is_played = |game: &Game| game.is_followed() && !game.line.is_empty();
+        if self.array.gaps.is_empty() || !self.game.as_ref().is_some_and(is_played) {
+            return;
+        }
+        let gaps = self.array.gaps & self.sensing.unread_squares();
+        self.array.gaps = gaps;
+        if gaps.is_empty() {
+            self.close_alert(Source::Setup, CloseReason::Restored);
+            return;
+        }
+        let mut notice = Notice::new(
+            AlertKind::SetupWrong,
+            Audience::Arbiter,
+            Severity::Warn,
+            format!(
+                "played, and the start position was not seen whole ({}). Look at the board.",
+                named_in_text(gaps)
+            ),
+        );
+        notice.squares = gaps;
+        notice.ply = Some(1);
+        self.raise(Source::Setup, notice);
     }
 
     /// Which way round the board is read; until that is found, as if it stood right.

@@ -77,6 +77,10 @@ impl Table {
     }
 
     pub(super) fn clock_started(&mut self, wing: Wing) {
+        if self.begin_with_gaps() {
+            // It is told to the game that begins with it.
+            return;
+        }
         let (now, side) = (self.now, self.side(wing));
         self.clock_started_after_the_end(side);
         let game = self.game.as_mut();

@@ -112,6 +112,9 @@ impl Table {
                 ));
             }
         }
+        if matches!(command.verb, Verb::Press(_)) {
+            self.begin_with_gaps();
+        }
         let action = self.check(&command.verb)?;
         // The cause goes before its effects.
         if !matches!(command.verb, Verb::Press(_) | Verb::Resend(_)) {

@@ -629,6 +629,7 @@ impl Table {
         }
         self.settle_after_the_end();
         self.tell_dead_squares();
+        self.tell_gaps();
         self.publish_changes();
     }
 

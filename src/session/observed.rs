@@ -95,8 +95,12 @@ impl Table {
                 format!("moved while the other side has the move ({squares}). Look.")
             }
             FaultKind::CastlingUnfinished => {
+                let man = match (board.kings() & fault.squares).any() {
+                    true => "king",
+                    false => "rook",
+                };
                 format!(
-                    "{} before the rook was moved ({squares}). Look at the board.",
+                    "{} before the {man} was moved ({squares}). Look at the board.",
                     ended_by(fault)
                 )
             }
