@@ -110,7 +110,8 @@ impl Sensing {
     }
 
     /// The sensor of this square has told of a change that leaves it as it was read last: only word of the change before was lost.
-    pub(super) fn read_as_shown(&mut self, square: Square) {
+    /// Tells whether it was not read so far.
+    pub(super) fn read_as_shown(&mut self, square: Square) -> bool {
         let unread = self
             .unread
             .iter()
@@ -119,6 +120,7 @@ impl Sensing {
             let Unread { shows, .. } = self.unread.swap_remove(index);
             self.picture.set(square, shows);
         }
+        unread.is_some()
     }
 
     /// What the sensors show, whether they are believed or not.
@@ -209,6 +211,45 @@ impl Sensing {
             faults::tell(&mut self.observations, fault);
         }
         self.look_due = true;
+        true
+    }
+
+    /// The presser's man stands where one of his can have gone, and that one is still shown where he came from: of a board that cannot be
+    /// asked the word of it was lost. Tells that, if it can have been one man only, and which square does not fit.
+    pub(super) fn read_word_lost(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let tip = view.tip();
+        if cx.can_dump || self.is_poor() || tip.turn() != side || self.frozen_since.is_some() {
+            return false;
+        }
+        let came = self.unexplained(&view).single_square();
+        let own = |square: &Square| self.picture.piece(*square).is_some_and(|m| m.color == side);
+        let Some(to) = came.filter(own) else {
+            return false;
+        };
+        let left_unseen = |m: &Move| {
+            let effects = tip.effects(*m);
+            let wrong = effects.iter().filter_map(|(square, man)| {
+                let agrees = self.picture.agrees_at(square, man);
+                (!agrees).then_some(square)
+            });
+            m.to() == to && wrong.eq(m.from())
+        };
+        let found: Vec<Move> = tip.moves().into_iter().filter(left_unseen).collect();
+        let Some((m, from)) = look::sole(&found).and_then(|m| Some((m, m.from()?))) else {
+            return false;
+        };
+        let moves = self.seen(tip, &[m], now);
+        let keep = view.len();
+        self.stop_reading(from, None, keep, true);
+        self.arrived_by(moves, now, cx);
+        self.flush(cx);
+        // It may be a man too many all the same.
+        self.raise(Fault {
+            level: Level::Told,
+            ..Fault::new(FaultKind::Displaced, from.into(), self.last_change)
+        });
+        self.tell_sync();
         true
     }
 

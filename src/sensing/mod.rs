@@ -472,7 +472,11 @@ impl Sensing {
     /// The board tells of a change that leaves a square as it was read before: something was there, or gone, and nobody heard of it.
     pub fn handle_repeated(&mut self, now: Millis, square: Square) {
         self.trail.touch(now, square);
-        self.read_as_shown(square);
+        if self.read_as_shown(square) {
+            self.last_change = now;
+            self.searched = false;
+            self.look_due = true;
+        }
         if let Some(contents) = self.picture.at(square) {
             self.film.note(
                 now,

@@ -137,6 +137,10 @@ impl Sensing {
             self.search(now, Some(press.side), cx);
         }
         let side = press.side;
+        if self.observations.len() == told && self.read_word_lost(now, side, cx) {
+            self.presses.push_front(press);
+            return;
+        }
         let supposed = self
             .tentative
             .as_ref()
