@@ -129,11 +129,7 @@ impl Sensing {
 
     /// Leaves none of its readings that lacks a move which was pressed, with time before it and after it: that is no fast play, and
     /// stays. Nothing where it lacks one itself.
-    fn of_what_was_not_thought_over(
-        &self,
-        mut reread: Reread,
-        cx: &Context<'_>,
-    ) -> Option<Reread> {
+    fn of_what_was_not_thought_over(&self, mut reread: Reread, cx: &Context<'_>) -> Option<Reread> {
         let view = self.view(cx);
         let n = view.len();
         let is_slow = |index: usize| {
