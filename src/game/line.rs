@@ -174,6 +174,12 @@ impl Line {
         self.plies.iter().any(in_doubt)
     }
 
+    /// How many readings there are of where it is in doubt; of several such places the most.
+    pub fn most_alternatives(&self) -> usize {
+        let readings = self.plies.iter().map(|ply| ply.alternatives.len());
+        readings.max().unwrap_or(0)
+    }
+
     /// How many of the last plies put men back to where earlier ones had moved them from.
     pub fn steps_back(&self) -> usize {
         let mut moved: Vec<Move> = self.plies.iter().map(|ply| ply.mv).collect();

@@ -229,6 +229,7 @@ impl Game {
             _ => false,
         };
         self.remember_king_step(keep, &moves);
+        let had_alternatives = self.line.has_alternatives();
         let removed = self.line.len() - keep;
         let replaced = self.line.plies.split_off(keep);
         self.line.truncate(keep);
@@ -278,7 +279,11 @@ impl Game {
             .plies
             .get(keep)
             .map_or_else(Vec::new, |ply| ply.alternatives.clone());
-        let ambiguous = alternatives.len();
+        // Where a later ply is gone that had settled it, an earlier one may be in doubt once more.
+        let ambiguous = match alternatives.len() {
+            0 if plies == 0 && !had_alternatives => self.line.most_alternatives(),
+            orders => orders,
+        };
         if gap > 2 {
             self.tell(Event::Gap {
                 ply: keep + 1,

@@ -720,7 +720,15 @@ impl Sensing {
     ) {
         let left = self.answered_castling(keep, &moves, stem, cx);
         let mover = moves.last().map(|seen| !seen.after.turn());
-        let pressed = |press: &Press| mover == Some(press.side) && !press.spent;
+        // Who pressed before the answer was seen has pressed for what was answered.
+        let answered_at = match moves.as_slice() {
+            [.., _, answer] => Some(answer.at),
+            _ => None,
+        };
+        let pressed = |press: &Press| {
+            !press.spent
+                && (mover == Some(press.side) || answered_at.is_some_and(|at| press.at <= at))
+        };
         let completed = self
             .presses
             .front()

@@ -770,8 +770,15 @@ impl Reader {
                 && path.open_at(owed.square).is_none()
                 && board.piece_at(owed.square).is_some()
         };
+        // A board that tells all its squares time and again shows what he has left.
+        let still_stands = |owed: &&Owed| {
+            self.is_poor
+                && !self.picture.is_empty(owed.square)
+                && board.piece_at(owed.square).is_none()
+        };
         if is_end {
             weight += HELD * path.owed.iter().filter(is_held).count() as Weight;
+            unexplained |= path.owed.iter().any(|owed| still_stands(&owed));
         }
         (weight, unexplained)
     }

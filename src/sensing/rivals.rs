@@ -30,6 +30,8 @@ pub(super) struct Rivals {
     others: Vec<Rival>,
     /// What speaks against each ply of the record.
     weights: Vec<Weight>,
+    /// What squares did in passing until then has been weighed, and is not once more.
+    weighed_at: Millis,
     /// What they were after each of the last plies, the latest last.
     past: Vec<Past>,
 }
@@ -41,6 +43,7 @@ struct Past {
     plies: usize,
     others: Vec<Rival>,
     weights: Vec<Weight>,
+    weighed_at: Millis,
 }
 
 impl Past {
@@ -227,17 +230,24 @@ impl Rivals {
             plies,
             others: self.others.clone(),
             weights: self.weights.clone(),
+            weighed_at: self.weighed_at,
         });
         let oldest = self.past.len().saturating_sub(REMEMBERED);
         self.past.drain(..oldest);
     }
 
-    /// They are again what they were when the record had so many plies, if anybody remembers.
-    fn go_back_to(&mut self, plies: usize) {
-        if let Some(index) = self.past.iter().position(|past| past.plies == plies) {
-            let past = self.past.swap_remove(index);
-            (self.others, self.weights) = (past.others, past.weights);
-        }
+    /// They are again what they were when the record had so many plies, or fewer, as far as anybody remembers. Tells how many.
+    fn go_back_to(&mut self, plies: usize) -> Option<usize> {
+        let known = |past: &&Past| past.plies <= plies;
+        let past = self
+            .past
+            .iter()
+            .filter(known)
+            .max_by_key(|past| past.plies)?
+            .clone();
+        (self.others, self.weights) = (past.others, past.weights);
+        self.weighed_at = past.weighed_at;
+        Some(past.plies)
     }
 
     /// Each line as it stood after so many plies: the record itself, and those that differ from it by then.
@@ -476,26 +486,39 @@ impl Sensing {
             cut: stem.min(n).min(keep + moves.len()),
         };
         if onward.cut < n {
-            self.rivals.go_back_to(onward.cut);
+            self.go_back_to(onward.cut, cx);
         }
         let record = self.record(cx);
-        let mut lines = self.carried_on(&onward, found, &record);
+        let replaced = onward.replaced(&record);
+        let mut rivals = self.carried(&onward, found, &record);
+        rivals.past = std::mem::take(&mut self.rivals.past);
+        rivals
+            .past
+            .retain_mut(|past| past.plies <= keep || past.take_for_record(&onward, &replaced));
+        rivals.remember(keep, onward.cut, onward.len());
+        self.rivals = rivals;
+    }
+
+    /// All of them as they are once the record is carried on.
+    fn carried(&self, onward: &Onward<'_>, found: Vec<Weighed>, record: &View<'_>) -> Rivals {
+        let mut lines = self.carried_on(onward, found, record);
         let own = lines
             .iter()
-            .position(|line| onward.is_led_to_by(line, &record))
+            .position(|line| onward.is_led_to_by(line, record))
             .map(|index| lines.remove(index));
         let mut rivals = Rivals {
             others: Vec::new(),
-            weights: self.weights_of_record(&onward, own, &record),
+            weights: self.weights_of_record(onward, own, record),
+            weighed_at: self.last_change,
             past: Vec::new(),
         };
-        let replaced = onward.replaced(&record);
-        let after = onward.after(&record);
+        let replaced = onward.replaced(record);
+        let after = onward.after(record);
         for mut rival in lines {
             if !rival.joined {
-                rival.begin_at(keep, &replaced, &self.rivals.weights);
+                rival.begin_at(onward.keep, &replaced, &self.rivals.weights);
             }
-            rival.leave_out_first(&onward, &record);
+            rival.leave_out_first(onward, record);
             // Nothing that is played over the new man tells what he was, however many there are.
             if rival.moves.is_empty() || rivals.behind(&rival) > KEPT + rival.exchanges() {
                 continue;
@@ -505,19 +528,67 @@ impl Sensing {
                 && is_same(&last.after, after)
             {
                 rival.joined = true;
-                rival.leave_out_last(&onward, &record);
+                rival.leave_out_last(onward, record);
             }
             if !rival.moves.is_empty() {
                 rivals.others.push(rival);
             }
         }
         rivals.keep_the_likeliest();
-        rivals.past = std::mem::take(&mut self.rivals.past);
         rivals
-            .past
-            .retain_mut(|past| past.plies <= keep || past.take_for_record(&onward, &replaced));
-        rivals.remember(keep, onward.cut, onward.len());
-        self.rivals = rivals;
+    }
+
+    /// They become what they were when the record had so many plies. Where nobody remembers, as of plies that were told all at once, its
+    /// last ones are read anew, one after the other: what a later ply contradicted is in question again without it.
+    fn go_back_to(&mut self, plies: usize, cx: &Context<'_>) {
+        let known = self.rivals.go_back_to(plies);
+        if known == Some(plies) || self.picture.is_exact() {
+            return;
+        }
+        let since = known.filter(|known| known + REMEMBERED >= plies);
+        let from = since.unwrap_or(plies.saturating_sub(1));
+        if since.is_none() {
+            let is_over = |rival: &Rival| rival.joined && rival.end() <= from;
+            self.rivals.others.retain(is_over);
+            self.rivals.weights.resize(from, 0);
+            self.rivals.weighed_at = self.record(cx).seen_at(from);
+        }
+        for ply in from..plies {
+            let record = self.record(cx);
+            let Some(mv) = record.mv(ply) else { return };
+            let moves = [Seen {
+                mv,
+                after: record.position(ply + 1).clone(),
+                at: record.seen_at(ply + 1),
+                doubt: None,
+            }];
+            let onward = Onward {
+                keep: ply,
+                moves: &moves,
+                cut: ply,
+            };
+            let rivals = self.carried(&onward, Vec::new(), &record);
+            (self.rivals.others, self.rivals.weights) = (rivals.others, rivals.weights);
+        }
+    }
+
+    /// The record was cut short by something else than what the board shows of the last plies: what contradicted the others was no play.
+    pub fn recall(&mut self, cx: &Context<'_>) {
+        let n = cx.line.len();
+        if !self.is_poor() {
+            return;
+        }
+        self.go_back_to(n, cx);
+        let readings = self.rivals.readings(&self.record(cx), false);
+        let is_doubt = |readings: &Readings| readings.lines.len() > 1;
+        if let Some(readings) = readings.filter(is_doubt) {
+            self.observations.push_back(Observation::Moved(Change {
+                keep: n,
+                moves: Vec::new(),
+                why: CorrectionReason::Reread,
+                readings: Some(readings),
+            }));
+        }
     }
 
     /// The record and its rivals, each with all that it may have been carried on by: as they stood before this play, or as they were
@@ -645,8 +716,10 @@ impl Sensing {
             }
             depth => explain::lines_to(from, &target, Bitboard::EMPTY, depth, |_| true).found,
         };
+        let unweighed = since.max(self.rivals.weighed_at);
         let carry_on = |way: Vec<Move>| {
-            let weight = self.weigh(from, &way, last, since) + weigh::choices(from);
+            let weight =
+                self.weigh_touches_from(unweighed, from, &way, last, since) + weigh::choices(from);
             let mut line = stem.clone();
             line.moves.extend(self.seen_along(from, &way, since));
             line.weights
@@ -811,9 +884,11 @@ impl Sensing {
         mut ask: impl FnMut(&mut Sensing) -> bool,
     ) -> bool {
         let n = cx.line.len();
-        let is_open = |last: &Ply| last.by.is_none();
-        if !cx.line.plies.last().is_some_and(is_open)
-            || !self.has_gone_on(&self.record(cx))
+        let record = self.record(cx);
+        // Who has pressed had moved, unless he was hardly seen where he seems to have gone.
+        let may_be_another = |last: &Ply| last.by.is_none() || self.was_glimpsed(&record, n - 1);
+        if !cx.line.plies.last().is_some_and(may_be_another)
+            || !self.has_gone_on(&record)
             || self.tentative.is_some()
             || self.frozen_since.is_some()
         {

@@ -48,7 +48,7 @@ impl Sensing {
         let reread = keeps
             .into_iter()
             .find_map(|keep| self.reread(keep, now, cx).filter(|reread| reread.is_news))
-            .filter(|reread| self.leaves_what_was_thought_over(reread, cx));
+            .and_then(|reread| self.of_what_was_not_thought_over(reread, cx));
         self.tell_if_read(reread, now, cx)
     }
 
@@ -114,7 +114,7 @@ impl Sensing {
         let keep = n.saturating_sub(STRETCHES[0]);
         let Some(reread) = self
             .reread(keep, now, cx)
-            .filter(|reread| self.leaves_what_was_thought_over(reread, cx))
+            .and_then(|reread| self.of_what_was_not_thought_over(reread, cx))
         else {
             return;
         };
@@ -127,8 +127,9 @@ impl Sensing {
         }
     }
 
-    /// Whether this has every move that was pressed, with time before it and after it: that is no fast play, and stays.
-    fn leaves_what_was_thought_over(&self, reread: &Reread, cx: &Context<'_>) -> bool {
+    /// Leaves none of its readings that lacks a move which was pressed, with time before it and after it: that is no fast play, and
+    /// stays. Nothing where it lacks one itself.
+    fn of_what_was_not_thought_over(&self, mut reread: Reread, cx: &Context<'_>) -> Option<Reread> {
         let view = self.view(cx);
         let n = view.len();
         let is_slow = |index: usize| {
@@ -136,13 +137,16 @@ impl Sensing {
             let before = view.seen_at(index);
             at >= before + FAST_MS && (index + 1 == n || view.seen_at(index + 2) >= at + FAST_MS)
         };
-        (reread.keep..cx.line.len()).all(|index| {
-            let ply = &cx.line.plies[index];
-            let same = reread
-                .seen
-                .get(index - reread.keep)
-                .is_some_and(|seen| seen.mv == ply.mv);
-            same || !ply.pressed || !is_slow(index)
+        let keep = reread.keep;
+        let stays = |index: &usize| cx.line.plies[*index].pressed && is_slow(*index);
+        let thought_over: Vec<usize> = (keep..cx.line.len()).filter(stays).collect();
+        let has_all = |line: &Weighed| {
+            let mut all = thought_over.iter();
+            all.all(|index| line.moves.get(index - keep) == Some(&cx.line.plies[*index].mv))
+        };
+        reread.lines.first().is_some_and(has_all).then(|| {
+            reread.lines.retain(has_all);
+            reread
         })
     }
 

@@ -64,10 +64,11 @@ impl Sensing {
     pub(super) fn suppose_glimpsed(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let n = view.len();
-        n > 0
-            && view.is_pressed(n - 1)
-            && self.was_glimpsed(&view, n - 1)
-            && (self.read_last_anew(now, cx) || self.suppose_capture(now, cx))
+        let is_gone = n > 0 && view.is_pressed(n - 1) && self.was_glimpsed(&view, n - 1);
+        is_gone
+            && (self.read_last_anew(now, cx)
+                || self.suppose_capture(now, cx)
+                || self.try_past_rivals(cx, |sensing| sensing.suppose_capture(now, cx)))
     }
 
     /// The same of the man who made the move before the last: he was gone again before he can have seen the answer to his move.

@@ -88,6 +88,11 @@ impl Sensing {
             return pressed == Some(!tip.turn())
                 && left.is_some_and(|left| self.trail.filled_since(second.to(), left));
         }
+        // Nobody comes down after the one who came to where he had stood: the captured man passes there.
+        let came = |square: Square| self.trail.at(square);
+        if first.from() == Some(second.to()) && came(first.to()) > came(second.to()) + LOOK_MS {
+            return false;
+        }
         if !self.is_put_down(&tip.play(*first), *second, since) {
             return false;
         }

@@ -87,6 +87,18 @@ impl Sensing {
         last: Option<Move>,
         since: Millis,
     ) -> Weight {
+        self.weigh_touches_from(since, from, line, last, since)
+    }
+
+    /// The same where what squares that are none of the line's did until `weighed` is known to speak against it already.
+    pub(super) fn weigh_touches_from(
+        &self,
+        weighed: Millis,
+        from: &Position,
+        line: &[Move],
+        last: Option<Move>,
+        since: Millis,
+    ) -> Weight {
         if self.picture.is_exact() {
             return 0;
         }
@@ -134,7 +146,7 @@ impl Sensing {
             taken_before.is_some_and(|last| attacks::king_attacks(last.to()).contains(square))
                 && lifted.is_some_and(|lifted| self.trail.at(square) < lifted)
         };
-        for square in self.trail.changed_since(since) & !explained {
+        for square in self.trail.changed_since(weighed) & !explained {
             weight += if !self.picture.is_empty(square) {
                 match lifted {
                     Some(lifted) if self.trail.at(square) > lifted => TOUCHED_ON_THE_WAY,

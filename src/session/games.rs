@@ -125,6 +125,7 @@ impl Table {
             return;
         }
         let plies = game.line.len();
+        let goes_on = !change.moves.is_empty();
         let orders = game.take(now, change, attached);
         if game.line.len() > plies {
             self.openings.go_on(game);
@@ -143,7 +144,11 @@ impl Table {
             }
             // The next moves will tell.
             Some(doubt) if !self.is_open(Source::Doubt) => {
-                let says = format!("the last move may be one of {}.", doubt.orders);
+                let which = match goes_on {
+                    true => "the last move",
+                    false => "a move of the record",
+                };
+                let says = format!("{which} may be one of {}.", doubt.orders);
                 self.tell_doubt(Severity::Info, says);
             }
             Some(_) => {}
@@ -291,10 +296,16 @@ impl Table {
             self.tell_last_capture();
         }
         let Some(game) = &mut self.game else { return };
+        let plies = game.line.len();
         if let Some(since) = set_out {
             game.remove_walk(since);
         }
         let sign = game.handle_sign(result, may_be_play, propose, running);
+        if game.line.len() < plies {
+            let (sensing, cx) = self.sensing();
+            sensing.recall(&cx);
+            self.take_observations();
+        }
         self.tell_game();
         match sign {
             Sign::Nothing => self.ask_for_the_game_before(result),
