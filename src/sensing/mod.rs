@@ -351,6 +351,8 @@ struct Press {
     overtaken: bool,
     /// Nothing on the board explained it when it was quiet; a slow scan may still bring the move.
     waits: bool,
+    /// A man is missing, and a slow board that cannot be asked has the time of one more look to show where he went.
+    scanned: bool,
     /// The placement was not explained, and a dump was asked for.
     dump_asked: bool,
     dump_seen: bool,
@@ -571,6 +573,7 @@ impl Sensing {
             spent,
             overtaken: false,
             waits: false,
+            scanned: false,
             dump_asked: false,
             dump_seen: false,
             held: None,

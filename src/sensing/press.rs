@@ -9,6 +9,15 @@ pub(super) const CLOCK_LAG_MS: Millis = 1_000;
 /// And mostly within this time. What was done so shortly before it was told may have been done after it.
 const USUAL_LAG_MS: Millis = 800;
 
+/// The same, once a slow board has looked at all its squares again.
+fn scanned(press: Press) -> Press {
+    Press {
+        waits: true,
+        scanned: true,
+        ..press
+    }
+}
+
 impl Sensing {
     pub(super) fn press_due(&self, press: &Press) -> Millis {
         if press.overtaken {
@@ -23,6 +32,9 @@ impl Sensing {
         }
         if press.dump_asked {
             return press.at + self.timing.dump;
+        }
+        if press.scanned {
+            return press.at + self.timing.press + trail::SCAN_MS;
         }
         if press.waits {
             // A board that still moves then is given as long again: what it shows in passing is nobody's deed.
@@ -333,6 +345,12 @@ impl Sensing {
             let passed = self.victim_about(&self.view(cx)).unwrap_or_default();
             if passed.any() && now < press.at + self.timing.dump {
                 self.wait_for_hand(press);
+                return;
+            }
+            // And a slow board that cannot be asked has shown where the man went who was in the hand.
+            let in_hand = self.own_men_missing(side, his_turn, Bitboard::EMPTY, cx);
+            if in_hand.any() && !cx.can_dump && now < self.press_due(&scanned(press)) {
+                self.presses.push_front(scanned(press));
                 return;
             }
             if !self.has_second_look(now, press, cx) {
