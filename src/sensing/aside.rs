@@ -95,14 +95,24 @@ impl Sensing {
     }
 
     /// Things that are never told, however long: men in the hands, a move on its way.
-    pub(super) fn is_patient(&self, view: &View<'_>, open: Bitboard, cx: &Context<'_>) -> bool {
+    pub(super) fn is_patient(
+        &self,
+        view: &View<'_>,
+        open: Bitboard,
+        pressed: Option<Color>,
+        cx: &Context<'_>,
+    ) -> bool {
         let tip = view.tip();
+        // Who stood there by the press, and stands there when it has been judged, is passing no more.
+        let pressed_at = pressed.and(self.film.last_press()).map_or(0, |(_, at)| at);
+        let mut astray = (open & !self.picture.vacant()).into_iter();
+        let at_rest = self.grace_passed || astray.all(|square| self.trail.at(square) <= pressed_at);
         // More men than there are, and a dump agrees: one that is on its way does not stand where it came from.
         if self.grace_passed && self.dump_seen && explain::has_too_many(tip, &self.picture) {
             return false;
         }
         let is_in_hands = |position: &Position, open: Bitboard| {
-            let is_on_its_way = match self.grace_passed {
+            let is_on_its_way = match at_rest {
                 true => explain::is_in_progress_at_rest,
                 false => explain::is_in_progress,
             };

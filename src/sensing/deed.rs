@@ -65,7 +65,7 @@ impl Sensing {
         let stands = about.filter(|passed| is_his && passed.any());
         let lifted = open & tip.board().by_color(tip.turn()) & self.picture.vacant();
         // It might be an answer of which the board shows the end first, as long as nobody presses.
-        if (stands.is_none() || lifted.any()) && self.is_patient(&view, open, cx) {
+        if (stands.is_none() || lifted.any()) && self.is_patient(&view, open, pressed, cx) {
             return None;
         }
         if about.is_some() {
@@ -91,6 +91,7 @@ impl Sensing {
                 let squares = effects.squares();
                 let made = squares.is_subset(open)
                     && !self.is_of_another_man(m)
+                    && !self.may_be_pushed_there(tip, m, open & !squares)
                     && effects.iter().all(|(square, man)| {
                         self.picture
                             .at(square)

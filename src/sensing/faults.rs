@@ -108,7 +108,7 @@ impl Sensing {
     pub(super) fn note_fault_at_press(
         &mut self,
         level: Level,
-        side: Color,
+        press: Press,
         his_turn: bool,
         after: Bitboard,
         cx: &Context<'_>,
@@ -116,9 +116,10 @@ impl Sensing {
         if self.is_in_gap() {
             return;
         }
+        let side = press.side;
         let told = self.faults.len();
         // A move that is found beside what is wrong is completed by this press.
-        self.unspent = his_turn.then_some(side);
+        self.unspent = his_turn.then_some(press);
         self.note_fault_by(level, Some(side), after, cx);
         if self
             .faults
@@ -133,7 +134,7 @@ impl Sensing {
             let mut fault = self.classify(view.tip(), missing);
             fault.level = level.min(Level::Told);
             self.raise(fault);
-            self.unspent = Some(side);
+            self.unspent = Some(press);
         } else if self.faults.len() == told && his_turn {
             // Nothing was played, and something stands where nothing should: the press leaves it no more time.
             let view = self.view(cx);
@@ -185,10 +186,13 @@ impl Sensing {
         let Some((seen, mut fault)) = self.new_fault(aside, pressed, cx) else {
             return;
         };
-        // What the other side has on the board is not finished by this press.
-        let others = fault.kind == FaultKind::IllegalMove
-            && pressed.is_some_and(|side| fault.side != Some(side));
-        let level = if others { Level::Noted } else { level };
+        // Where a man of the other side stands that could not go there next, it is nobody's move at this press.
+        if fault.kind == FaultKind::IllegalMove
+            && pressed.is_some_and(|side| fault.side != Some(side))
+        {
+            fault.kind = FaultKind::Displaced;
+            fault.shadow.clear();
+        }
         // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
         let tip = self.view(cx).tip();
         let turn = tip.turn();
@@ -252,8 +256,14 @@ impl Sensing {
 
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
     pub(super) fn raise_levels(&mut self, level: Level, side: Color, cx: &Context<'_>) {
-        let turn = self.view(cx).tip().turn();
-        for fault in &mut self.faults {
+        let view = self.view(cx);
+        let turn = view.tip().turn();
+        let moves: Vec<Option<Fault>> = self
+            .faults
+            .iter()
+            .map(|fault| self.moved_with(fault, side, &view))
+            .collect();
+        for (fault, moved) in self.faults.iter_mut().zip(moves) {
             if !fault.is_made_loud_by(side, turn) {
                 continue;
             }
@@ -261,12 +271,23 @@ impl Sensing {
             if taken_over {
                 fault.kind = FaultKind::IllegalMove;
             }
+            if let Some(moved) = moved {
+                (fault.kind, fault.shadow) = (moved.kind, moved.shadow);
+                (fault.side, fault.reason, fault.uci) = (moved.side, moved.reason, moved.uci);
+            }
             let level = cap(fault.kind, level);
             if fault.level < level {
                 fault.level = level;
                 tell(&mut self.observations, fault);
             }
         }
+    }
+
+    /// What was displaced when the other side pressed, as the irregular move that it is now that this side has pressed over it.
+    pub(super) fn moved_with(&self, fault: &Fault, side: Color, view: &View<'_>) -> Option<Fault> {
+        let is_displaced = fault.kind == FaultKind::Displaced;
+        let deed = is_displaced.then(|| self.classify(view.tip(), fault.squares))?;
+        (deed.kind == FaultKind::IllegalMove && deed.side == Some(side)).then_some(deed)
     }
 
     pub(super) fn escalation_at(&self, fault: &Fault, cx: &Context<'_>) -> Option<Millis> {
@@ -340,7 +361,7 @@ impl Sensing {
         }
     }
 
-    fn tell_closed(&mut self, fault: &Fault, why: FaultEnd) {
+    pub(super) fn tell_closed(&mut self, fault: &Fault, why: FaultEnd) {
         if fault.level > Level::Unsaid {
             let id = fault.id;
             self.observations

@@ -741,9 +741,10 @@ impl Sensing {
             self.tell_sync();
         }
         // A press before its move was seen belongs to that move.
-        let side = completed
-            .map(|press| press.side)
-            .or(self.unspent.take_if(|side| mover == Some(*side)));
+        let side = completed.map(|press| press.side).or_else(|| {
+            let unspent = self.unspent.take_if(|press| mover == Some(press.side));
+            unspent.map(|press| press.side)
+        });
         if let Some(side) = side {
             self.observations.push_back(Observation::Completed {
                 side,

@@ -29,6 +29,7 @@
 //! | Does all that was seen of the last plies say what the record says? When is that asked? | `stretch` |
 //! | And how is it read, change by change? | `reread` |
 //! | Somebody pressed: which move does that complete, and what does it make loud? | `press` |
+//! | What was displaced when somebody pressed stands again where it belongs: which move was that press for? | `put_right` |
 //! | What differs from the record and may: set aside, in a hand, gone for good? | `aside` |
 //! | Where is the man that was captured last, on his way off the board? | `victim` |
 //! | What does no legal play explain: whose deed is it? | `deed` |
@@ -67,6 +68,7 @@ mod kings;
 mod look;
 mod played_over;
 mod press;
+mod put_right;
 mod reread;
 mod retrace;
 mod rivals;
@@ -266,7 +268,7 @@ pub struct Sensing {
     /// Presses that are not judged yet, the oldest first.
     presses: VecDeque<Press>,
     /// A press that was judged while this side's move was not on the board yet; it completes the move when it comes.
-    unspent: Option<Color>,
+    unspent: Option<Press>,
     /// Without a clock: a position of the game so far that stands on the board again, from further back than a takeback goes.
     away: Option<usize>,
     /// The last plies may have been a takeback; it is judged once the board has rested.
@@ -349,6 +351,8 @@ struct Press {
     overtaken: bool,
     /// Nothing on the board explained it when it was quiet; a slow scan may still bring the move.
     waits: bool,
+    /// A man is missing, and a slow board that cannot be asked has the time of one more look to show where he went.
+    scanned: bool,
     /// The placement was not explained, and a dump was asked for.
     dump_asked: bool,
     dump_seen: bool,
@@ -442,6 +446,7 @@ impl Sensing {
             return;
         }
         self.trail.end_look();
+        self.note_put_right(changed, cx);
         self.last_change = now;
         self.searched = false;
         self.dump_asked = false;
@@ -572,6 +577,7 @@ impl Sensing {
             spent,
             overtaken: false,
             waits: false,
+            scanned: false,
             dump_asked: false,
             dump_seen: false,
             held: None,

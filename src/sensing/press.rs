@@ -9,6 +9,15 @@ pub(super) const CLOCK_LAG_MS: Millis = 1_000;
 /// And mostly within this time. What was done so shortly before it was told may have been done after it.
 const USUAL_LAG_MS: Millis = 800;
 
+/// The same, once a slow board has looked at all its squares again.
+fn scanned(press: Press) -> Press {
+    Press {
+        waits: true,
+        scanned: true,
+        ..press
+    }
+}
+
 impl Sensing {
     pub(super) fn press_due(&self, press: &Press) -> Millis {
         if press.overtaken {
@@ -23,6 +32,9 @@ impl Sensing {
         }
         if press.dump_asked {
             return press.at + self.timing.dump;
+        }
+        if press.scanned {
+            return press.at + self.timing.press + trail::SCAN_MS;
         }
         if press.waits {
             // A board that still moves then is given as long again: what it shows in passing is nobody's deed.
@@ -309,7 +321,7 @@ impl Sensing {
                 }
                 let tip = tip.clone();
                 if self.has_second_look(now, press, cx) {
-                    self.press_over_unfinished(now, &tip, m, left, side, cx);
+                    self.press_over_unfinished(now, &tip, m, left, press, cx);
                 }
                 return;
             }
@@ -322,7 +334,7 @@ impl Sensing {
         };
         // What a board that is gone had not shown yet is completed once it shows it.
         if self.silent && !press.spent && self.view(cx).tip().turn() == side {
-            self.unspent = Some(side);
+            self.unspent = Some(press);
         }
         // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
@@ -337,6 +349,12 @@ impl Sensing {
             let passed = self.victim_about(&self.view(cx)).unwrap_or_default();
             if passed.any() && now < press.at + self.timing.dump {
                 self.wait_for_hand(press);
+                return;
+            }
+            // And a slow board that cannot be asked has shown where the man went who was in the hand.
+            let in_hand = self.own_men_missing(side, his_turn, Bitboard::EMPTY, cx);
+            if in_hand.any() && !cx.can_dump && now < self.press_due(&scanned(press)) {
+                self.presses.push_front(scanned(press));
                 return;
             }
             if !self.has_second_look(now, press, cx) {
@@ -363,13 +381,14 @@ impl Sensing {
                 false => (false, None),
             };
             let after = match press.spent {
-                true => self.begun_after(press, &self.view(cx)),
+                true if waits => self.begun_after(press, &self.view(cx)),
+                true => self.left_undone_after(press, &self.view(cx)),
                 false => Bitboard::EMPTY,
             };
             if is_put_straight || beside.is_some() {
                 // It is set aside meanwhile, so that the answer can be read; not with what is on its way.
                 if beside == Some(true) && !is_put_straight {
-                    self.note_fault_at_press(Level::Unsaid, side, his_turn, after, cx);
+                    self.note_fault_at_press(Level::Unsaid, press, his_turn, after, cx);
                 }
                 self.presses.push_front(Press {
                     held: Some(self.last_change),
@@ -383,7 +402,7 @@ impl Sensing {
                 Level::Told
             };
             self.raise_levels(level, side, cx);
-            self.note_fault_at_press(level, side, his_turn, after, cx);
+            self.note_fault_at_press(level, press, his_turn, after, cx);
         }
     }
 
@@ -411,13 +430,30 @@ impl Sensing {
         left | came.collect::<Bitboard>()
     }
 
+    /// The same once whoever did it has had his time: what stands where nobody could go with it next was displaced, if the board had
+    /// shown it by the press.
+    fn left_undone_after(&self, press: Press, view: &View<'_>) -> Bitboard {
+        let after = self.begun_after(press, view);
+        let by_press = |square: &Square| self.trail.at(*square) <= press.at + LOOK_MS;
+        let deed: Bitboard = after.into_iter().filter(by_press).collect();
+        let stands = (deed & !self.picture.vacant()).any();
+        let fault = self.classify(view.tip(), deed);
+        let is_wrong = stands && fault.side.is_some() && fault.kind != FaultKind::OutOfTurn;
+        if is_wrong { after & !deed } else { after }
+    }
+
     /// Whether something stands that this press would make loud.
     fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
         let none = Bitboard::EMPTY;
-        let turn = self.view(cx).tip().turn();
+        let view = self.view(cx);
+        let turn = view.tip().turn();
+        let is_louder = |fault: &Fault| {
+            let is_told = fault.level >= Level::Told;
+            !is_told || self.moved_with(fault, side, &view).is_some()
+        };
         self.faults
             .iter()
-            .any(|fault| fault.level < Level::Told && fault.is_made_loud_by(side, turn))
+            .any(|fault| fault.is_made_loud_by(side, turn) && is_louder(fault))
             || self.new_fault(none, Some(side), cx).is_some()
             || self.own_men_missing(side, his_turn, none, cx).any()
             || (his_turn && self.is_unexplained(cx))
@@ -509,9 +545,10 @@ impl Sensing {
         tip: &Position,
         m: Move,
         left: Bitboard,
-        side: Color,
+        press: Press,
         cx: &Context<'_>,
     ) {
+        let side = press.side;
         let mut fault = unfinished_fault(m, left, side, now);
         if fault.kind != FaultKind::PromotionUnfinished {
             // What he played is plain; what is left to do is set aside.
@@ -526,7 +563,7 @@ impl Sensing {
             });
         }
         if fault.kind == FaultKind::PromotionUnfinished {
-            self.unspent = Some(side);
+            self.unspent = Some(press);
         }
         self.raise(fault);
     }

@@ -821,7 +821,11 @@ impl Sensing {
         cx: &Context<'_>,
         mut ask: impl FnMut(&mut Sensing) -> bool,
     ) -> bool {
-        if self.tentative.is_some() || self.frozen_since.is_some() || self.ahead.is_some() {
+        if self.tentative.is_some()
+            || self.frozen_since.is_some()
+            || self.ahead.is_some()
+            || self.is_pushed(&self.record(cx))
+        {
             return false;
         }
         let n = cx.line.len();

@@ -18,8 +18,9 @@ impl Sensing {
         {
             return;
         }
+        let is_accident = self.is_pushed(&self.view(cx));
         if self.is_swapped_with_victim(&self.view(cx))
-            || self.heal(now, cx)
+            || (!is_accident && self.heal(now, cx))
             || self.is_back_from_faults(cx)
         {
             return;
@@ -94,7 +95,7 @@ impl Sensing {
         if is_on_its_way || self.is_victim_about(&view) {
             return;
         }
-        let deepest = if explain::is_only_missing(tip, &self.picture, differing) {
+        let deepest = if is_accident || explain::is_only_missing(tip, &self.picture, differing) {
             0
         } else {
             MISSED
@@ -522,7 +523,9 @@ impl Sensing {
                 };
                 let mut lines =
                     explain::lines_to(tip, &self.picture, mask | hands, depth, |line| {
-                        moved(line) && self.ends_put_down(tip, line, since)
+                        moved(line)
+                            && self.ends_put_down(tip, line, since)
+                            && !self.may_be_pushed_there(tip, line[0], hands)
                     });
                 if !lines.complete {
                     return None;

@@ -173,6 +173,9 @@ impl Sensing {
     fn reread(&self, keep: usize, now: Millis, cx: &Context<'_>) -> Option<Reread> {
         let view = self.view(cx);
         let n = view.len();
+        if self.is_pushed(&view) {
+            return None;
+        }
         let (keep, since) = self.whole_from(keep, &view)?;
         let (picture, scenes) = self.film.since(since, &self.picture);
         let from = view.position(keep);

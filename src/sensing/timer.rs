@@ -190,7 +190,9 @@ impl Sensing {
             Timer::Settle => {
                 self.searched = true;
                 if cx.following {
-                    self.search(now, None, cx);
+                    if !self.read_put_right(now, cx) {
+                        self.search(now, None, cx);
+                    }
                     self.reconsider(cx);
                     self.retraced = self.retraced(cx).is_some();
                     self.tell_sync();

@@ -97,6 +97,19 @@ impl Trail {
         self.looks += 1;
     }
 
+    /// What stood here is put right: the way there and back was no play. It counts as not having changed since this time.
+    pub(super) fn put_right(&mut self, square: Square, since: Millis) {
+        let mark = &mut self.squares[square.to_usize()];
+        for at in [
+            &mut mark.at,
+            &mut mark.first,
+            &mut mark.left,
+            &mut mark.filled,
+        ] {
+            *at = since.min(*at);
+        }
+    }
+
     /// What is noted from here on belongs to the next look.
     pub(super) fn end_look(&mut self) {
         self.looks += 1;
