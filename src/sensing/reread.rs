@@ -775,7 +775,9 @@ impl Reader {
             evidence.left == Some(open.square)
                 || (evidence.owed.contains(&open.square)
                     && open.filled
-                    && man.is_some_and(|man| man.color != us || !evidence.has_arrived))
+                    && man.is_some_and(|man| {
+                        man.color != us || (m.is_capture() && !evidence.has_arrived)
+                    }))
         };
         next.open
             .retain(|open| !squares.contains(open.square) || of_later(open));
