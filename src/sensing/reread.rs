@@ -31,6 +31,13 @@ const TOUCHED: Weight = 30;
 const TOUCH_MS: Millis = 2_000;
 /// A square of a ply that changed and changed back before.
 const AGAIN: Weight = 25;
+/// A man who is not seen for a moment where he stands: he was not put on the middle of his square.
+const FLICKER: Weight = 5;
+const FLICKER_MS: Millis = 300;
+/// A man who was not seen to arrive, for another one came to stand there.
+const RETAKEN: Weight = 15;
+/// So soon after he had been lifted.
+const RETAKEN_MS: Millis = 1_000;
 /// The pawn waits for its exchange.
 const WAITS: Weight = 20;
 /// A man that none of the plies put there.
@@ -91,6 +98,7 @@ pub(super) fn readings(
     scenes: &[(Millis, Scene)],
     since: Millis,
     until: Millis,
+    own: &[Move],
 ) -> Vec<Reading> {
     let open = picture.differing(from.board());
     let first = Path {
@@ -111,6 +119,7 @@ pub(super) fn readings(
                 unheard: false,
                 changes: 1,
                 stood: 0,
+                left: None,
             })
             .collect(),
         owed: Vec::new(),
@@ -123,6 +132,7 @@ pub(super) fn readings(
         },
         taken: None,
         others: Vec::new(),
+        is_own: true,
     };
     let mut reader = Reader {
         is_poor: picture.sense() != crate::board::Sense::Piece,
@@ -136,6 +146,7 @@ pub(super) fn readings(
         until,
         heard: Heard::Always,
         limit: KEPT,
+        own: own.to_vec(),
     };
     reader.begin();
     for (at, scene) in scenes {
@@ -162,6 +173,8 @@ struct Reader {
     heard: Heard,
     /// What is less likely than this is no reading.
     limit: Weight,
+    /// What the record says is asked to its end, however little speaks for it.
+    own: Vec<Move>,
 }
 
 /// Whether a board that could not be heard has told what it shows since.
@@ -203,6 +216,8 @@ struct Path {
     taken: Option<(Square, Piece)>,
     /// Other ways to where it leads: their last node, the plies that it replaces, and how much less likely they are.
     others: Vec<(Option<usize>, usize, Weight)>,
+    /// It is what the record says so far.
+    is_own: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -221,6 +236,24 @@ struct Open {
     /// How often it changed.
     changes: Weight,
     /// For so long something stood there that left again.
+    stood: Millis,
+    /// Who left it last, and when.
+    left: Option<Left>,
+}
+
+/// A man is gone from his square, and what was known of it before.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    man: Contents,
+    at: Millis,
+    before: Before,
+}
+
+/// What is so again once he is back.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    at: Millis,
+    lifted: bool,
     stood: Millis,
 }
 
@@ -274,11 +307,35 @@ impl Path {
         self.open.iter().find(|open| open.square == square)
     }
 
+    /// The same where who comes to show on this square has never been gone from it.
+    fn with_flicker(
+        &self,
+        at: Millis,
+        square: Square,
+        contents: Contents,
+        in_dump: bool,
+    ) -> Option<Path> {
+        let index = self.open.iter().position(|open| open.square == square)?;
+        let is_back = |left: &Left| left.man == contents && at <= left.at + FLICKER_MS && !in_dump;
+        let left = self.open[index].left.filter(is_back)?;
+        let mut path = self.clone();
+        path.weight += FLICKER;
+        let open = &mut path.open[index];
+        (open.at, open.lifted, open.stood) =
+            (left.before.at, left.before.lifted, left.before.stood);
+        open.left = None;
+        open.changes -= 1;
+        if open.changes == 0 {
+            path.open.swap_remove(index);
+        }
+        Some(path)
+    }
+
     fn note(
         &mut self,
         at: Millis,
         square: Square,
-        contents: Contents,
+        (before, contents): (Option<Contents>, Contents),
         in_dump: bool,
         unheard: bool,
     ) {
@@ -296,11 +353,26 @@ impl Path {
                     unheard,
                     changes: 0,
                     stood: 0,
+                    left: None,
                 });
                 self.open.len() - 1
             }
         };
         let open = &mut self.open[index];
+        open.left = None;
+        if contents.is_empty() && !in_dump {
+            open.left = before
+                .filter(|man| matches!(man, Contents::Piece(_)))
+                .map(|man| Left {
+                    man,
+                    at,
+                    before: Before {
+                        at: open.at,
+                        lifted: open.lifted,
+                        stood: open.stood,
+                    },
+                });
+        }
         // When that was which only a dump shows, nobody knows.
         if contents.is_empty() && open.filled && !in_dump {
             open.stood = open.stood.max(at.saturating_sub(open.at));
@@ -335,9 +407,9 @@ impl Reader {
         match scene {
             Scene::Square {
                 square,
+                before,
                 contents,
                 in_dump,
-                ..
             } => {
                 self.picture.set(square, contents);
                 if self.heard == Heard::Again {
@@ -345,7 +417,7 @@ impl Reader {
                 }
                 let in_dump = in_dump || self.heard == Heard::At(self.now);
                 for path in paths {
-                    self.show(path, square, contents, in_dump, &mut next);
+                    self.show(path, square, (before, contents), in_dump, &mut next);
                 }
             }
             Scene::Press(side) => {
@@ -394,7 +466,7 @@ impl Reader {
         &mut self,
         mut path: Path,
         square: Square,
-        contents: Contents,
+        (before, contents): (Option<Contents>, Contents),
         in_dump: bool,
         next: &mut Vec<Path>,
     ) {
@@ -410,7 +482,15 @@ impl Reader {
             return;
         }
         let unheard = self.heard == Heard::At(self.now);
-        path.note(self.now, square, contents, in_dump, unheard);
+        // Perhaps he was there all the time; or whoever took him was taken in his turn by one who looks the same.
+        if let Some(rested) = path.with_flicker(self.now, square, contents, in_dump) {
+            let is_all = rested.open_at(square).is_none();
+            next.push(rested);
+            if !is_all {
+                return;
+            }
+        }
+        path.note(self.now, square, (before, contents), in_dump, unheard);
         self.forget_touches(&mut path);
         next.push(path.clone());
         self.extend(&path, Bitboard::from(square), 0, next);
@@ -472,7 +552,7 @@ impl Reader {
             else {
                 continue;
             };
-            if path.weight + evidence.weight > self.limit {
+            if path.weight + evidence.weight > self.limit && !self.is_own(path, m) {
                 continue;
             }
             let played = self.play(path, m, evidence);
@@ -495,13 +575,19 @@ impl Reader {
         };
         let left = changed & self.picture.vacant() & path.position.board().by_color(!us);
         let is_due = put_down(changed) || (left.any() && put_down(path.arrived()));
-        if depth + 1 < AT_ONCE && is_due {
+        // Or two of them, where men took each other until he stood there.
+        let exchanged = changed & !self.picture.vacant();
+        if depth + 1 < AT_ONCE && (is_due || exchanged.any()) {
             for (m, evidence) in self.unseen(path) {
-                if path.weight + evidence.weight > self.limit {
+                let is_exchange = m.is_capture() && exchanged.contains(m.to());
+                if !(is_due || is_exchange) {
+                    continue;
+                }
+                if path.weight + evidence.weight > self.limit && !self.is_own(path, m) {
                     continue;
                 }
                 let played = self.play(path, m, evidence);
-                if played.weight <= self.limit {
+                if played.weight <= self.limit || played.is_own {
                     self.extend(&played, changed, depth + 1, next);
                 }
             }
@@ -599,6 +685,8 @@ impl Reader {
                         evidence.has_arrived = true;
                         evidence.at = evidence.at.max(open.map_or(0, |open| open.at));
                         evidence.owed_weight += WAITS;
+                    } else if man.is_some() && self.is_retaken(path, m, square) {
+                        evidence.owed_weight += RETAKEN.min(untold);
                     } else {
                         evidence.owed_weight += untold;
                     }
@@ -627,6 +715,21 @@ impl Reader {
             evidence.weight += implausible(position, m, path.last);
         }
         Some(evidence)
+    }
+
+    /// Whether another man came to this square soon after the one left who went there: he was taken before anybody saw him.
+    fn is_retaken(&self, path: &Path, m: Move, square: Square) -> bool {
+        let left = m.from().and_then(|from| path.open_at(from));
+        let came = path
+            .open_at(square)
+            .filter(|open| open.filled && self.picture.piece(square).is_some());
+        left.zip(came)
+            .is_some_and(|(left, came)| left.at <= came.at && came.at <= left.at + RETAKEN_MS)
+    }
+
+    /// Whether the record goes on from there with this.
+    fn is_own(&self, path: &Path, m: Move) -> bool {
+        path.is_own && self.own.get(path.plies) == Some(&m)
     }
 
     fn play(&mut self, path: &Path, m: Move, evidence: Evidence) -> Path {
@@ -664,6 +767,7 @@ impl Reader {
             at,
         });
         next.node = Some(self.nodes.len() - 1);
+        next.is_own = self.is_own(path, m);
         next.plies += 1;
         // Whom the other side has put there already has taken this ply's man.
         let of_later = |open: &Open| {
@@ -671,7 +775,9 @@ impl Reader {
             evidence.left == Some(open.square)
                 || (evidence.owed.contains(&open.square)
                     && open.filled
-                    && man.is_some_and(|man| man.color != us))
+                    && man.is_some_and(|man| {
+                        man.color != us || (m.is_capture() && !evidence.has_arrived)
+                    }))
         };
         next.open
             .retain(|open| !squares.contains(open.square) || of_later(open));
@@ -804,8 +910,8 @@ impl Reader {
         let mut kept: Vec<Path> = Vec::with_capacity(WIDTH);
         let mut known: HashMap<(Board, usize, u64, u64), usize> = HashMap::new();
         for (weight, path) in ranked {
-            if weight > best + KEPT {
-                break;
+            if weight > best + KEPT && !path.is_own {
+                continue;
             }
             let squares = |all: &mut dyn Iterator<Item = Square>| -> u64 {
                 all.fold(Bitboard::EMPTY, |all, square| all.with(square))
@@ -825,7 +931,7 @@ impl Reader {
                         same.others.push((path.node, path.plies, behind));
                     }
                 }
-                None if kept.len() < WIDTH => {
+                None if kept.len() < WIDTH || path.is_own => {
                     known.insert(key, kept.len());
                     kept.push(path);
                 }
@@ -911,7 +1017,7 @@ mod tests {
             };
             scenes.push((at, scene));
         }
-        let lines = readings(&from, None, start, &scenes, 0, at + 2_000);
+        let lines = readings(&from, None, start, &scenes, 0, at + 2_000, &[]);
         lines
             .iter()
             .map(|reading| {
@@ -1037,7 +1143,7 @@ mod tests {
                     (step * 90, scene)
                 })
                 .collect();
-            for reading in readings(&from, None, start, &scenes, 0, 0) {
+            for reading in readings(&from, None, start, &scenes, 0, 0, &[]) {
                 let mut position = from.clone();
                 for (m, _) in reading.plies {
                     assert!(position.is_playable(m));
