@@ -98,7 +98,6 @@ pub(super) fn readings(
     scenes: &[(Millis, Scene)],
     since: Millis,
     until: Millis,
-    own: &[Move],
 ) -> Vec<Reading> {
     let open = picture.differing(from.board());
     let first = Path {
@@ -132,7 +131,6 @@ pub(super) fn readings(
         },
         taken: None,
         others: Vec::new(),
-        is_own: true,
     };
     let mut reader = Reader {
         is_poor: picture.sense() != crate::board::Sense::Piece,
@@ -146,7 +144,6 @@ pub(super) fn readings(
         until,
         heard: Heard::Always,
         limit: KEPT,
-        own: own.to_vec(),
     };
     reader.begin();
     for (at, scene) in scenes {
@@ -173,8 +170,6 @@ struct Reader {
     heard: Heard,
     /// What is less likely than this is no reading.
     limit: Weight,
-    /// What the record says is asked to its end, however little speaks for it.
-    own: Vec<Move>,
 }
 
 /// Whether a board that could not be heard has told what it shows since.
@@ -216,8 +211,6 @@ struct Path {
     taken: Option<(Square, Piece)>,
     /// Other ways to where it leads: their last node, the plies that it replaces, and how much less likely they are.
     others: Vec<(Option<usize>, usize, Weight)>,
-    /// It is what the record says so far.
-    is_own: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -552,7 +545,7 @@ impl Reader {
             else {
                 continue;
             };
-            if path.weight + evidence.weight > self.limit && !self.is_own(path, m) {
+            if path.weight + evidence.weight > self.limit {
                 continue;
             }
             let played = self.play(path, m, evidence);
@@ -583,11 +576,11 @@ impl Reader {
                 if !(is_due || is_exchange) {
                     continue;
                 }
-                if path.weight + evidence.weight > self.limit && !self.is_own(path, m) {
+                if path.weight + evidence.weight > self.limit {
                     continue;
                 }
                 let played = self.play(path, m, evidence);
-                if played.weight <= self.limit || played.is_own {
+                if played.weight <= self.limit {
                     self.extend(&played, changed, depth + 1, next);
                 }
             }
@@ -727,11 +720,6 @@ impl Reader {
             .is_some_and(|(left, came)| left.at <= came.at && came.at <= left.at + RETAKEN_MS)
     }
 
-    /// Whether the record goes on from there with this.
-    fn is_own(&self, path: &Path, m: Move) -> bool {
-        path.is_own && self.own.get(path.plies) == Some(&m)
-    }
-
     fn play(&mut self, path: &Path, m: Move, evidence: Evidence) -> Path {
         let position = &path.position;
         let squares = position.effects(m).squares();
@@ -767,7 +755,6 @@ impl Reader {
             at,
         });
         next.node = Some(self.nodes.len() - 1);
-        next.is_own = self.is_own(path, m);
         next.plies += 1;
         // Whom the other side has put there already has taken this ply's man.
         let of_later = |open: &Open| {
@@ -910,8 +897,8 @@ impl Reader {
         let mut kept: Vec<Path> = Vec::with_capacity(WIDTH);
         let mut known: HashMap<(Board, usize, u64, u64), usize> = HashMap::new();
         for (weight, path) in ranked {
-            if weight > best + KEPT && !path.is_own {
-                continue;
+            if weight > best + KEPT {
+                break;
             }
             let squares = |all: &mut dyn Iterator<Item = Square>| -> u64 {
                 all.fold(Bitboard::EMPTY, |all, square| all.with(square))
@@ -931,7 +918,7 @@ impl Reader {
                         same.others.push((path.node, path.plies, behind));
                     }
                 }
-                None if kept.len() < WIDTH || path.is_own => {
+                None if kept.len() < WIDTH => {
                     known.insert(key, kept.len());
                     kept.push(path);
                 }
@@ -1017,7 +1004,7 @@ mod tests {
             };
             scenes.push((at, scene));
         }
-        let lines = readings(&from, None, start, &scenes, 0, at + 2_000, &[]);
+        let lines = readings(&from, None, start, &scenes, 0, at + 2_000);
         lines
             .iter()
             .map(|reading| {
@@ -1143,7 +1130,7 @@ mod tests {
                     (step * 90, scene)
                 })
                 .collect();
-            for reading in readings(&from, None, start, &scenes, 0, 0, &[]) {
+            for reading in readings(&from, None, start, &scenes, 0, 0) {
                 let mut position = from.clone();
                 for (m, _) in reading.plies {
                     assert!(position.is_playable(m));

@@ -179,9 +179,8 @@ impl Sensing {
         let (keep, since) = self.whole_from(keep, &view)?;
         let (picture, scenes) = self.film.since(since, &self.picture);
         let from = view.position(keep);
+        let readings = reread::readings(from, view.last_of(keep), picture, &scenes, since, now);
         let read: Vec<Move> = (keep..n).filter_map(|index| view.mv(index)).collect();
-        let last = view.last_of(keep);
-        let readings = reread::readings(from, last, picture, &scenes, since, now, &read);
         let likeliest = readings.first()?;
         // One that leaves men unexplained is none where another is about as likely.
         let best = readings
