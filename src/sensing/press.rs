@@ -134,15 +134,23 @@ impl Sensing {
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
     /// record as it then is.
     pub(super) fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
-        if self.waiting.is_some() {
+        if self.waiting.is_some() || self.read_at_press(now, press, cx) {
             return;
         }
+        if let Some(press) = self.complete_at_press(now, press, cx) {
+            self.make_loud_at_press(now, press, cx);
+        }
+    }
+
+    /// Reads what the presser did, where the record does not say it yet. Whether anything was read, or may be when more is seen: the
+    /// press is put back then.
+    fn read_at_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
         if let Some(early) = self.early_move(press.side, cx) {
             self.arrived_by(vec![early], now, cx);
             self.presses.push_front(press);
             self.flush(cx);
             self.look_due = true;
-            return;
+            return true;
         }
         let told = self.observations.len();
         if press.dump_seen || now >= self.quiet_at() {
@@ -151,7 +159,7 @@ impl Sensing {
         let side = press.side;
         if self.observations.len() == told && self.read_word_lost(now, side, cx) {
             self.presses.push_front(press);
-            return;
+            return true;
         }
         let supposed = self
             .tentative
@@ -169,14 +177,11 @@ impl Sensing {
                     dump_asked: true,
                     ..press
                 });
-                return;
+                return true;
             }
             if !press.waits && !press.overtaken {
-                self.presses.push_front(Press {
-                    waits: true,
-                    ..press
-                });
-                return;
+                self.wait_for_scan(press);
+                return true;
             }
             self.presses.push_front(press);
             if supposed {
@@ -184,9 +189,8 @@ impl Sensing {
             } else {
                 self.read_unseen(now, side, press.at, cx);
             }
-            return;
+            return true;
         }
-        let mover = |view: &View<'_>, ply: usize| (ply > 0).then(|| view.position(ply - 1).turn());
         let view = self.view(cx);
         // A man that stopped on a square and went on did not move there.
         let stands = |last: Move| {
@@ -195,56 +199,56 @@ impl Sensing {
             !self.is_poor() || (has_left && !self.has_gone_on(&view))
         };
         // Whoever moved first of two that are read together has moved, whatever the other one does.
-        let is_his = |ply: usize| mover(&view, ply) == Some(side);
+        let is_his = |ply: usize| view.mover(ply) == Some(side);
         let his_is_pending = match is_his(view.len()) {
             true => !view.moves.is_empty() && view.last().is_some_and(stands),
             false => view.moves.len() > 1,
         };
         if self.observations.len() == told {
-            if self.is_held(&view, side) && !press.waits && !press.overtaken {
-                // Pressed with the other hand: the man in this one may go on, or castle.
-                self.presses.push_front(Press {
-                    waits: true,
-                    ..press
-                });
-                return;
-            }
             let is_held = self.is_held(&view, side);
+            if is_held && !press.waits && !press.overtaken {
+                // Pressed with the other hand: the man in this one may go on, or castle.
+                self.wait_for_scan(press);
+                return true;
+            }
             if (is_held && self.reread_as_castling(now, true, cx)) || his_is_pending {
                 self.flush(cx);
             }
         }
         if self.observations.len() > told {
             self.presses.push_front(press);
-            return;
+            return true;
         }
-        if self.observations.len() == told
-            && self.is_poor()
+        if self.is_poor()
             && !press.spent
             && (press.waits || press.overtaken)
             && self.waiting.is_none()
             && self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx))
         {
             self.presses.push_front(press);
-            return;
+            return true;
         }
-        if self.observations.len() == told && self.is_for_rivals(side, cx) {
+        if self.is_for_rivals(side, cx) {
             if !press.waits && !press.overtaken {
-                self.presses.push_front(Press {
-                    waits: true,
-                    ..press
-                });
-                return;
+                self.wait_for_scan(press);
+                return true;
             }
             if self.read_rivals_at_press(now, side, press.at, cx) {
                 self.presses.push_front(press);
-                return;
+                return true;
             }
         }
+        false
+    }
+
+    /// Says which move the press completes, and what of it is still to be done. None once that is all there is to the press, or while
+    /// it waits.
+    fn complete_at_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> Option<Press> {
+        let side = press.side;
         let view = self.view(cx);
         let n = view.len();
         // His last move: the last of all, or answered already without the press.
-        let his = if mover(&view, n) == Some(side) {
+        let his = if view.mover(n) == Some(side) {
             n
         } else {
             n.saturating_sub(1)
@@ -274,21 +278,21 @@ impl Sensing {
                 }
                 self.raise(fault);
             }
-            return;
+            return None;
         }
         if completed {
             self.observations.push_back(Observation::Completed {
                 side,
                 by: CompletedBy::Press,
             });
-        } else if mover(&view, n) != Some(side) && !press.spent {
+        } else if view.mover(n) != Some(side) && !press.spent {
             if self
                 .tentative
                 .as_ref()
                 .is_some_and(|tentative| tentative.moves.is_empty())
             {
                 // A move is being taken back; there is nothing to judge yet.
-                return;
+                return None;
             }
             let tip = view.tip();
             let his_turn = tip.turn() == side;
@@ -310,28 +314,33 @@ impl Sensing {
                         self.observations
                             .push_back(Observation::PressWithoutMove { side });
                     } else {
-                        return;
+                        return None;
                     }
                 }
             } else if let Some((m, left)) = self.unfinished(tip, open).filter(|_| his_turn && quiet)
             {
                 if self.may_come_down(now, press, left) {
                     self.wait_for_hand(press);
-                    return;
+                    return None;
                 }
                 let tip = tip.clone();
                 if self.has_second_look(now, press, cx) {
                     self.press_over_unfinished(now, &tip, m, left, press, cx);
                 }
-                return;
+                return None;
             }
         }
 
         // It has completed his move, however often it is judged.
-        let press = Press {
+        Some(Press {
             spent: press.spent || completed,
             ..press
-        };
+        })
+    }
+
+    /// Makes loud what else is wrong.
+    fn make_loud_at_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
+        let side = press.side;
         // What a board that is gone had not shown yet is completed once it shows it.
         if self.silent && !press.spent && self.view(cx).tip().turn() == side {
             self.unspent = Some(press);
@@ -498,6 +507,14 @@ impl Sensing {
     /// What is in the hand is put down with the press, as near as that can be told.
     fn may_come_down(&self, now: Millis, press: Press, left: Bitboard) -> bool {
         left.is_subset(self.picture.vacant()) && now < press.at + self.timing.dump
+    }
+
+    /// The press is judged again when the board is quiet: a slow scan may still bring the move.
+    fn wait_for_scan(&mut self, press: Press) {
+        self.presses.push_front(Press {
+            waits: true,
+            ..press
+        });
     }
 
     /// The press is judged again once it is down, or has had its time.

@@ -56,6 +56,11 @@ impl<'a> View<'a> {
         Some(castling.map_or(last.to(), |castling| castling.king_to))
     }
 
+    /// Whose the last of so many plies is.
+    pub(super) fn mover(&self, plies: usize) -> Option<Color> {
+        Some(self.position(plies.checked_sub(1)?).turn())
+    }
+
     /// The last of so many plies.
     pub(super) fn last_of(&self, plies: usize) -> Option<Move> {
         self.mv(plies.checked_sub(1)?)
