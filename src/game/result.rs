@@ -220,6 +220,9 @@ impl Game {
         } else {
             None
         };
+        if contradiction.is_some() && may_be_play {
+            return Sign::Nothing;
+        }
         if let Some(why) = contradiction {
             self.propose_result(result, ResultBy::Kings);
             return Sign::Contradicted(why.into());

@@ -102,7 +102,7 @@ impl Sensing {
     /// The man of the side to move who was nowhere when his player pressed: he has moved, and nobody knows where to.
     pub(super) fn pressed_missing(&self, tip: &Position) -> Option<Square> {
         let own = tip.board().by_color(tip.turn()) & self.picture.vacant();
-        let told = |fault: &&Fault| is_told_displaced(fault) && fault.squares.is_subset(own);
+        let told = |fault: &&Fault| fault.is_told_displaced() && fault.squares.is_subset(own);
         self.faults
             .iter()
             .filter(told)
@@ -256,7 +256,7 @@ impl Sensing {
     /// Whether this square has been pressed over: that was told. Without a clock whoever answers and rests says the same.
     fn is_gone_on_over(&self, square: Square, cx: &Context<'_>) -> bool {
         let told = |fault: &Fault| {
-            is_told_displaced(fault) && fault.squares.single_square() == Some(square)
+            fault.is_told_displaced() && fault.squares.single_square() == Some(square)
         };
         self.faults.iter().any(told) || (!cx.has_clock && self.grace_passed)
     }
@@ -321,8 +321,4 @@ impl Sensing {
         }
         (!dead.is_empty()).then_some((lines, dead))
     }
-}
-
-fn is_told_displaced(fault: &Fault) -> bool {
-    fault.kind == FaultKind::Displaced && fault.level >= Level::Told
 }

@@ -70,6 +70,11 @@ impl Fault {
         }
     }
 
+    /// Whether this was pressed over, and is nobody's move.
+    pub(super) fn is_told_displaced(&self) -> bool {
+        self.kind == FaultKind::Displaced && self.level >= Level::Told
+    }
+
     /// Whether a press of this side, after which `turn` has the move, shows that play goes on over it: the presser's own deed, or one
     /// that nobody's clock would end. Who moved out of turn does not press; his opponent does, unless it is a move by now.
     pub(super) fn is_made_loud_by(&self, side: Color, turn: Color) -> bool {
@@ -190,8 +195,10 @@ impl Sensing {
         if fault.kind == FaultKind::IllegalMove
             && pressed.is_some_and(|side| fault.side != Some(side))
         {
-            fault.kind = FaultKind::Displaced;
-            fault.shadow.clear();
+            fault = Fault {
+                ply: fault.ply,
+                ..Fault::new(FaultKind::Displaced, fault.squares, fault.since)
+            };
         }
         // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
         let tip = self.view(cx).tip();

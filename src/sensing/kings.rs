@@ -61,7 +61,7 @@ impl Sensing {
     fn may_be_play(&self, position: &Position) -> bool {
         let is_played = |position: &Position| {
             let wrong = self.picture.differing(position.board());
-            wrong.is_subset(self.picture.vacant())
+            explain::is_only_missing(position, &self.picture, wrong)
         };
         let king = position.board().king_of(position.turn());
         let holds = king.filter(|square| self.picture.is_empty(*square));

@@ -3,11 +3,6 @@
 
 use super::*;
 
-/// Whether this was pressed over, and is nobody's move.
-fn is_displaced(fault: &Fault) -> bool {
-    fault.kind == FaultKind::Displaced && fault.level >= Level::Told
-}
-
 impl Sensing {
     /// Notes which of the squares that have changed show again what they should, where a man had been displaced: on a board that knows
     /// no men a square that is left and filled looks as if somebody had been taken there.
@@ -19,7 +14,7 @@ impl Sensing {
         let board = view.tip().board();
         // Where nothing stands that should not, a man who comes may be one that was in the hand.
         let has_stray =
-            |fault: &&Fault| is_displaced(fault) && (fault.squares & !board.occupied()).any();
+            |fault: &&Fault| fault.is_told_displaced() && (fault.squares & !board.occupied()).any();
         let astray = self.faults.iter().filter(has_stray);
         let squares = astray.fold(Bitboard::EMPTY, |all, fault| all | fault.squares);
         let since = view.seen_at(view.len());
@@ -40,7 +35,7 @@ impl Sensing {
         let own = tip.board().by_color(press.side);
         let is_right = |fault: &Fault| {
             let wrong = fault.squares & open;
-            is_displaced(fault) && wrong != fault.squares && wrong.is_subset(own)
+            fault.is_told_displaced() && wrong != fault.squares && wrong.is_subset(own)
         };
         if tip.turn() != press.side
             || !self.presses.is_empty()

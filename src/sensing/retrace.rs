@@ -4,8 +4,8 @@
 use super::*;
 use crate::game::puts_back;
 
-/// Men that are put back after one another follow within this time.
-const AT_ONCE_MS: Millis = 3_000;
+/// Who takes longer than this over a ply plays; men that are put back after one another follow sooner.
+const THOUGHT_OVER_MS: Millis = 3_000;
 
 impl Sensing {
     /// How many plies stood before what was shown, or taken back, since, and what was played after it: the board shows nothing else.
@@ -96,7 +96,7 @@ fn taken_back(view: &View<'_>) -> Option<usize> {
 /// Whether the ply at this index came long after the one before it: who takes his time over each plays, repeats the position and
 /// forgets to press.
 fn is_thought_over(view: &View<'_>, index: usize) -> bool {
-    view.seen_at(index) + AT_ONCE_MS < view.seen_at(index + 1)
+    view.seen_at(index) + THOUGHT_OVER_MS < view.seen_at(index + 1)
 }
 
 /// The board shows what it showed an odd number of plies ago, when the other side had the move.

@@ -109,18 +109,22 @@ impl Table {
             })
     }
 
-    /// The clock runs, or was pressed: what stands is the array, as far as the board can show it.
+    /// The squares without a man of what stands, if that may be the array of a game that is not followed yet.
+    pub(super) fn gaps_to_begin_with(&self) -> Option<Bitboard> {
+        let game = self.open_game().filter(|game| !game.ready)?;
+        let differing = self.sensing.picture().differing(game.line.start.board());
+        let may_begin = game.line.is_empty() && self.raw.is_complete() && self.are_gaps(differing);
+        may_begin.then_some(differing)
+    }
+
+    /// The clock runs, or was pressed: what stands is the array, as far as the board can show it. Whether a game is followed from here on
+    /// that was not before.
     pub(super) fn begin_with_gaps(&mut self) -> bool {
-        let Some(game) = self.open_game().filter(|game| !game.ready) else {
-            return false;
-        };
-        let start = game.line.start.board();
-        let differing = self.sensing.picture().differing(start);
-        let begins = game.line.is_empty() && self.raw.is_complete() && self.are_gaps(differing);
-        if begins {
-            self.follow_with_gaps(differing);
+        let gaps = self.gaps_to_begin_with();
+        if let Some(gaps) = gaps {
+            self.follow_with_gaps(gaps);
         }
-        begins
+        gaps.is_some()
     }
 
     /// The game is followed from its array, of which these squares are not read, and what else differs from it has just been done.

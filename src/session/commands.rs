@@ -112,9 +112,6 @@ impl Table {
                 ));
             }
         }
-        if matches!(command.verb, Verb::Press(_)) {
-            self.begin_with_gaps();
-        }
         let action = self.check(&command.verb)?;
         // The cause goes before its effects.
         if !matches!(command.verb, Verb::Press(_) | Verb::Resend(_)) {
@@ -300,13 +297,14 @@ impl Table {
             ));
         }
         // After a game has ended a press may tell that it goes on.
-        if !self.is_watched_on() && !self.playing()?.ready {
+        if !self.is_watched_on() && !self.playing()?.ready && self.gaps_to_begin_with().is_none() {
             return Err("the start position is not on the board".into());
         }
         Ok(Action::Press(*press))
     }
 
     fn press_by_command(&mut self, press: Press) {
+        self.begin_with_gaps();
         let told = ByColor {
             white: press.white_ms,
             black: press.black_ms,

@@ -86,7 +86,11 @@ impl Table {
         if let Some(game) = self.game.as_mut().filter(|game| !game.is_over()) {
             self.openings.leave(game);
         }
-        if let Some(shown) = self.open_game().and_then(Game::likely_sign) {
+        let shown = self
+            .open_game()
+            .and_then(Game::likely_sign)
+            .filter(|_| self.settings.kings == super::ResultByKings::Accept);
+        if let Some(shown) = shown {
             // Nobody sets up the next game with the last one's kings in his hand.
             self.tell_last_capture();
             if let Some(game) = &mut self.game {

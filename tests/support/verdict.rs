@@ -100,12 +100,12 @@ impl Verdict {
         self.exact && self.false_alarms.is_empty() && self.missed.is_empty()
     }
 
-    /// Where it went wrong, in one line.
     /// Whether whoever reads along has more to take back than to read.
     pub fn is_restless(&self) -> bool {
         self.corrections > self.plies
     }
 
+    /// Where it went wrong, in one line.
     pub fn why(&self) -> String {
         let mut text = String::new();
         if self.silent {
