@@ -6,8 +6,8 @@ use super::look::{is_continued, sole};
 use super::*;
 
 impl Sensing {
-    /// What is still to do of a castling that was the last move, or the one before, and whose king stands already: the rook is in its
-    /// corner, or in the hand.
+    /// What is still to do of a castling that was the last move, or the one before, and of whose men one stands already: the other is
+    /// where he was, or in the hand.
     pub(super) fn half_castled(&self, view: &View<'_>) -> Bitboard {
         let n = view.len();
         (n.saturating_sub(1)..=n)
@@ -69,13 +69,13 @@ impl Sensing {
         explain::unfinished(tip, &self.picture, open).filter(|(m, _)| !is_step(*m))
     }
 
-    /// The same if it is castling: of king and rook the one stands where he goes and the other is nowhere.
+    /// The same if it is castling: of king and rook the one stands where he goes, and the other does not yet.
     pub(super) fn begun_castling(&self, tip: &Position, open: Bitboard) -> Option<Move> {
         let (m, _) = self.unfinished(tip, open)?;
         m.is_castle().then_some(m)
     }
 
-    /// What is left of a castling that these moves answer, or follow, if its rook is still to move.
+    /// What is left of a castling that these moves answer, or follow, if one of its men is still to move.
     pub(super) fn answered_castling(
         &self,
         keep: usize,

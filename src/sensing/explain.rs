@@ -369,8 +369,8 @@ fn waits_for_exchange(position: &Position, m: Move, square: Square, contents: Co
         && contents.agrees(Some(Role::Pawn.of(position.turn())))
 }
 
-/// A move whose man has arrived while the rest of it is still to do: one of king and rook stands where he castles to and the other has
-/// left, a pawn stands on the last rank, a pawn was taken en passant and is still there. Tells what is still to do.
+/// A move whose man has arrived while the rest of it is still to do: one of king and rook stands where castling puts him and no move
+/// of his own does, a pawn stands on the last rank, a pawn was taken en passant and is still there. Tells what is still to do.
 pub fn unfinished(
     position: &Position,
     picture: &Picture,

@@ -356,7 +356,7 @@ struct Press {
     /// The placement was not explained, and a dump was asked for.
     dump_asked: bool,
     dump_seen: bool,
-    /// When the board last changed as a man was found in the hand who had been lifted since: he may come down.
+    /// When the board last changed as a man was found in the hand, or pushed, who may be put down yet.
     held: Option<Millis>,
     /// What stands was read with all that this press says of it.
     read: bool,

@@ -9,7 +9,20 @@ pub(super) const CLOCK_LAG_MS: Millis = 1_000;
 /// And mostly within this time. What was done so shortly before it was told may have been done after it.
 const USUAL_LAG_MS: Millis = 800;
 
-/// The same, once a slow board has looked at all its squares again.
+/// A deed of one player's shows on so many squares; of more, part is an accident.
+const DEED: usize = 2;
+
+/// What was pushed or knocked off at a press, besides the presser's move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pushed {
+    Nothing,
+    /// The move is known, so that this is the rest.
+    Apart,
+    /// Which part of what is wrong it is cannot be told.
+    Mixed,
+}
+
+/// This press, to be judged once a slow board has looked at all its squares again.
 fn scanned(press: Press) -> Press {
     Press {
         waits: true,
@@ -381,22 +394,20 @@ impl Sensing {
                 });
                 return;
             }
-            let waits = now < press.at + self.timing.dump;
-            let (is_put_straight, beside) = match waits {
-                true => (
-                    self.is_lifted_since(press, &self.view(cx)),
-                    self.pushed_beside(press, cx),
-                ),
-                false => (false, None),
+            let has_time = now < press.at + self.timing.dump;
+            let straightens = has_time && self.is_lifted_since(press, &self.view(cx));
+            let pushed = match has_time {
+                true => self.pushed_at(press, cx),
+                false => Pushed::Nothing,
             };
             let after = match press.spent {
-                true if waits => self.begun_after(press, &self.view(cx)),
+                true if has_time => self.begun_after(press, &self.view(cx)),
                 true => self.left_undone_after(press, &self.view(cx)),
                 false => Bitboard::EMPTY,
             };
-            if is_put_straight || beside.is_some() {
+            if straightens || pushed != Pushed::Nothing {
                 // It is set aside meanwhile, so that the answer can be read; not with what is on its way.
-                if beside == Some(true) && !is_put_straight {
+                if pushed == Pushed::Apart && !straightens {
                     self.note_fault_at_press(Level::Unsaid, press, his_turn, after, cx);
                 }
                 self.presses.push_front(Press {
@@ -476,11 +487,9 @@ impl Sensing {
         (lifted & !theirs).any()
     }
 
-    /// Whether something beside the presser's move was pushed or knocked off so shortly before that he may be about to put it straight,
-    /// and if so, whether it is known which part of what is wrong that is. What was wrong for longer is not waited for, and neither is a
-    /// deed that the board shows alone.
-    fn pushed_beside(&self, press: Press, cx: &Context<'_>) -> Option<bool> {
-        const DEED: usize = 2;
+    /// What was pushed or knocked off so shortly before this press that it may be put straight yet. What was wrong for longer is not
+    /// waited for, and neither is a deed that the board shows alone.
+    fn pushed_at(&self, press: Press, cx: &Context<'_>) -> Pushed {
         let view = self.view(cx);
         let wrong = self.picture.differing(view.tip().board()) & !self.faulty();
         let since = press.at.saturating_sub(CLOCK_LAG_MS);
@@ -489,19 +498,22 @@ impl Sensing {
                 && self.trail.changed_since(since).is_superset(fault.squares)
         };
         if self.faults.iter().any(is_set_aside) {
-            return Some(false);
+            return Pushed::Mixed;
         }
         let is_pushed = (wrong & self.trail.changed_since(since)).any();
         if !is_pushed || wrong.count() > ACCIDENT {
-            return None;
+            return Pushed::Nothing;
         }
         let fault = self.new_fault(Bitboard::EMPTY, Some(press.side), cx);
         let is_made = |fault: &(Option<Seen>, Fault)| fault.0.is_some();
         if press.spent || fault.as_ref().is_some_and(is_made) {
-            return Some(true);
+            return Pushed::Apart;
         }
         let is_deed = fault.is_some_and(|(_, fault)| fault.side.is_some());
-        (wrong.count() > DEED && !is_deed).then_some(false)
+        match wrong.count() > DEED && !is_deed {
+            true => Pushed::Mixed,
+            false => Pushed::Nothing,
+        }
     }
 
     /// What is in the hand is put down with the press, as near as that can be told.
@@ -555,7 +567,7 @@ impl Sensing {
         false
     }
 
-    /// Pressed with the rook still in its corner, the pawn on the last rank, or the pawn taken en passant still there.
+    /// Pressed with one of the castling men still on his way, the pawn on the last rank, or the pawn taken en passant still there.
     pub(super) fn press_over_unfinished(
         &mut self,
         now: Millis,

@@ -84,7 +84,7 @@ impl Sensing {
         let view = self.view(cx);
         let tip = view.tip();
         if let Some(m) = self.begun_castling(tip, differing) {
-            // No king goes there otherwise: it is told at once, and the rook may take its time (case C4).
+            // Nobody stands there otherwise: it is told at once, and the other man may take his time (case C4).
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
             return;
