@@ -33,10 +33,10 @@ impl Sensing {
         if forgotten.any() && forgotten.count() <= CLEARED {
             return Some((None, self.classify(tip, forgotten)));
         }
-        let victim = self.victim_in_his_place(&view).map(Bitboard::from);
-        let is_pressed = pressed == Some(!tip.turn());
-        if let Some(square) =
-            victim.filter(|square| is_pressed && (*square & (aside | self.faulty())).is_empty())
+        let is_new = |square: &Bitboard| (*square & (aside | self.faulty())).is_empty();
+        if pressed == Some(!tip.turn())
+            && let Some(square) = self.victim_in_his_place(&view).map(Bitboard::from)
+            && is_new(&square)
         {
             let fault = Fault::new(FaultKind::Displaced, square, self.last_change);
             return Some((None, fault));

@@ -56,9 +56,14 @@ impl Sensing {
     /// else the pawn that made two steps would have made one.
     pub(super) fn is_en_passant_laid_down(&self, view: &View<'_>) -> bool {
         let tip = view.tip();
+        let moves = tip.en_passant_moves();
+        // This is asked at each change: the cheap refusal first.
+        if moves.is_empty() {
+            return false;
+        }
         let since = view.seen_at(view.len());
         let open = self.picture.differing(tip.board()) & !self.mask(view);
-        tip.en_passant_moves().into_iter().any(|m| {
+        moves.into_iter().any(|m| {
             let squares = tip.effects(m).squares();
             let left = explain::left_of(tip, m, &self.picture, open);
             open.is_subset(squares)
