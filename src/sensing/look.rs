@@ -555,9 +555,7 @@ impl Sensing {
         };
         told.truncate(keep - base);
         told.extend(moves);
-        let told_moves = told.iter().map(|seen| seen.mv);
-        let recorded = cx.line.plies.get(base..).unwrap_or_default();
-        if told_moves.eq(recorded.iter().map(|ply| ply.mv)) {
+        if is_recorded(base, &told, cx.line) {
             // He is back where the record has him.
             return;
         }
@@ -735,7 +733,9 @@ impl Sensing {
             .is_some_and(pressed)
             .then(|| self.presses.pop_front())
             .flatten();
-        self.tell_change(keep, moves, stem, why, Vec::new(), cx);
+        if !is_recorded(keep, &moves, cx.line) {
+            self.tell_change(keep, moves, stem, why, Vec::new(), cx);
+        }
         if let Some(fault) = left {
             self.raise(fault);
             self.tell_sync();
@@ -752,6 +752,13 @@ impl Sensing {
             });
         }
     }
+}
+
+/// Whether these plies are all that the record has after so many.
+fn is_recorded(keep: usize, moves: &[Seen], line: &Line) -> bool {
+    let recorded = line.plies.get(keep..).unwrap_or_default();
+    let moves = moves.iter().map(|seen| seen.mv);
+    moves.eq(recorded.iter().map(|ply| ply.mv))
 }
 
 /// The only move that explains the board. Among several that look alike a poorer sensor decides nothing.

@@ -887,6 +887,10 @@ impl Sensing {
         cx: &Context<'_>,
         mut ask: impl FnMut(&mut Sensing) -> bool,
     ) -> bool {
+        // This is asked at each change: the cheap refusal first.
+        if self.rivals.past.is_empty() {
+            return false;
+        }
         let n = cx.line.len();
         let record = self.record(cx);
         // Who has pressed had moved, unless he was hardly seen where he seems to have gone.

@@ -78,7 +78,7 @@ impl Sensing {
     /// The square that the captor of the last move left, if the man that he took was put down there.
     pub(super) fn victim_in_his_place(&self, view: &View<'_>) -> Option<Square> {
         let last = view.last().filter(|m| m.is_capture())?;
-        let from = last.from()?;
+        let from = last.from().filter(|from| !self.picture.is_empty(*from))?;
         let victim = last.capture()?.of(view.tip().turn());
         // Who left the captured man's square again has taken back.
         let stays = self.trail.at(last.to()) <= view.seen_at(view.len());
