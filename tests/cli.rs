@@ -1,6 +1,9 @@
 //! The command line from outside: exit codes, and what goes where.
 #![cfg(feature = "io")]
 
+#[path = "support/wait.rs"]
+mod wait;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -12,6 +15,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_serial::{SerialPort, SerialStream};
+
+use wait::until_blocking;
 
 /// For what another process has to do first.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -357,18 +362,6 @@ fn what_the_shipped_example_offers_works() {
     }
 }
 
-/// Waits until something is there, or gives up.
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + DEADLINE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[tokio::test]
 async fn a_port_is_recorded_until_it_is_stopped() {
     let (mut board, mut line) = SerialStream::pair().unwrap();
@@ -392,7 +385,7 @@ async fn a_port_is_recorded_until_it_is_stopped() {
         .write_all(&[0x8e, 0x00, 0x05, 0x34, 0x00])
         .await
         .unwrap();
-    wait_for("the whole answer", || {
+    until_blocking("the whole answer", DEADLINE, || {
         let text = fs::read_to_string(&trace).ok()?;
         let bytes: usize = Trace::parse(&text)
             .ok()?
@@ -448,7 +441,9 @@ fn simulator(folder: &Path) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for("the link", || fs::read_link(folder.join("board")).ok());
+    until_blocking("the link", DEADLINE, || {
+        fs::read_link(folder.join("board")).ok()
+    });
     child
 }
 
@@ -482,7 +477,7 @@ fn the_daemon_stops_in_order_when_its_terminal_is_closed() {
             .spawn()
             .unwrap();
         let said = |what: &str| {
-            wait_for(what, || {
+            until_blocking(what, DEADLINE, || {
                 let text = fs::read_to_string(&log).ok()?;
                 text.contains(what).then_some(())
             })

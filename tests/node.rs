@@ -36,6 +36,7 @@ use tokio::task::JoinHandle;
 use tokio_serial::{SerialPort, SerialStream};
 
 use devices::Devices;
+use mosquitto::wait::until;
 use mosquitto::{Mosquitto, PATIENCE, Read, Reader};
 
 const PREFIX: &str = "jadoube/v1/open";
@@ -88,13 +89,9 @@ async fn a_whole_game_arrives_though_the_broker_is_killed_twice() {
         broker.restart();
     }
     let ended = |all: &Vec<Read>| !events(all, "game_ended").is_empty();
-    until_late(
-        &reader,
-        "the end of the game",
-        Duration::from_secs(60),
-        ended,
-    )
-    .await;
+    reader
+        .until_within(Duration::from_secs(60), "the end of the game", ended)
+        .await;
     let archived = |all: &Vec<Read>| all.iter().any(|read| read.topic.contains("/archive/"));
     reader.until("the archive", archived).await;
     daemon.kill();
@@ -735,7 +732,9 @@ async fn a_presence_board_is_found_and_its_game_is_told() {
                 .is_some_and(|moves| moves.len() == 10)
         })
     };
-    until_late(&reader, "ten plies", Duration::from_secs(60), all_moves).await;
+    reader
+        .until_within(Duration::from_secs(60), "ten plies", all_moves)
+        .await;
     let all = reader.all();
     validate(&all);
     let told = last(&all, &format!("{BOARD}/game")).unwrap();
@@ -1000,26 +999,9 @@ async fn reply(reader: &Reader, client: &str, id: &str) -> Value {
     find(&reader.all()).unwrap()
 }
 
-/// As [`Reader::until`], for what may take longer.
-async fn until_late(
-    reader: &Reader,
-    what: &str,
-    most: Duration,
-    condition: impl Fn(&Vec<Read>) -> bool,
-) {
-    let deadline = Instant::now() + most;
-    while !condition(&reader.all()) {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let look = async || condition().then_some(()).ok_or_else(String::new);
+    until(what, PATIENCE, look).await;
 }
 
 /// Holds every payload against the schema of its topic.

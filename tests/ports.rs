@@ -1,16 +1,21 @@
 //! `ports` and `check` beside a running daemon: what is open already is asked of who has it.
 #![cfg(feature = "io")]
 
+#[path = "support/wait.rs"]
+mod wait;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jadoube::commands::ports::list;
 use jadoube::daemon::desk;
 use jadoube::daemon::serial::{Roots, Settings};
 use tempfile::TempDir;
+
+use wait::{until, until_blocking};
 
 /// Longer than anything here takes, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(40);
@@ -45,16 +50,16 @@ fn stdout(output: &Output) -> String {
 }
 
 /// Runs `look` until what it gives is as awaited.
-async fn until(what: &str, mut look: impl AsyncFnMut() -> String, awaited: &str) -> String {
-    let begin = Instant::now();
-    loop {
+async fn until_seen(what: &str, mut look: impl AsyncFnMut() -> String, awaited: &str) -> String {
+    let look = async || {
         let seen = look().await;
         if seen.contains(awaited) {
-            return seen;
+            Ok(seen)
+        } else {
+            Err(seen)
         }
-        assert!(begin.elapsed() < DEADLINE, "{what}: {seen}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    };
+    until(what, DEADLINE, look).await
 }
 
 #[tokio::test]
@@ -73,11 +78,9 @@ async fn a_port_that_a_daemon_has_is_asked_of_the_daemon() {
         "3000147740",
         "--stay",
     ]);
-    let begin = Instant::now();
-    while !Path::new(&link).exists() {
-        assert!(begin.elapsed() < DEADLINE, "no board");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until_blocking("the board", DEADLINE, || {
+        Path::new(&link).exists().then_some(())
+    });
     // A machine where this is one port of a USB adapter.
     let roots = Roots {
         sys: folder.path().join("sys"),
@@ -102,7 +105,7 @@ async fn a_port_that_a_daemon_has_is_asked_of_the_daemon() {
         line.cloned().unwrap_or_default()
     };
     // Nobody has it: the board speaks for itself.
-    let line = until("the board", usb, "dgt board 3000147740").await;
+    let line = until_seen("the board", usb, "dgt board 3000147740").await;
     assert!(!line.contains("table"), "{line}");
 
     let config = path("jadoube.toml");
@@ -119,7 +122,7 @@ async fn a_port_that_a_daemon_has_is_asked_of_the_daemon() {
         let told = daemons.iter().find(|told| told.pid == Some(pid));
         format!("{:?}", told.map(|told| &told.told.ports))
     };
-    until("the daemon's word", asked, r#"status: Some("ok")"#).await;
+    until_seen("the daemon's word", asked, r#"status: Some("ok")"#).await;
     let line = usb().await;
     let by = format!("in use by the running jadoube (pid {pid}, node ports-test)");
     let board = "dgt board 3000147740, firmware 3.1, table 12, ok";
@@ -148,6 +151,6 @@ async fn a_port_that_a_daemon_has_is_asked_of_the_daemon() {
 
     // Without it the board speaks for itself again.
     drop(daemon);
-    let line = until("the board", usb, "dgt board 3000147740, firmware 3.1").await;
+    let line = until_seen("the board", usb, "dgt board 3000147740, firmware 3.1").await;
     assert!(!line.contains("table"), "{line}");
 }

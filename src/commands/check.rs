@@ -637,8 +637,8 @@ mod tests {
         assert!(matches!(told(&known, ""), Finding::Ok(_)));
     }
 
-    /// What the check says of something that answers like this.
-    async fn tried(answer: Option<&'static [u8]>) -> Finding {
+    /// What the check says of something that answers like this, and `hangs_up` or stays.
+    async fn tried(answer: Option<&'static [u8]>, hangs_up: bool) -> Finding {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let stub = tokio::spawn(async move {
@@ -651,8 +651,11 @@ mod tests {
                 let mut buffer = [0; 4096];
                 let _ = socket.read(&mut buffer).await;
                 let _ = socket.write_all(answer).await;
-                // Long enough to be seen.
-                tokio::time::sleep(Duration::from_millis(200)).await;
+                if hangs_up {
+                    let _ = socket.shutdown().await;
+                }
+                // Until the other end has seen it, and leaves.
+                while socket.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
             }
         });
         let finding = broker(&at_port(port)).await;
@@ -668,7 +671,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_broker_is_asked_to_take_us() {
-        let finding = tried(Some(&[0x20, 3, 0, 0, 0])).await;
+        let finding = tried(Some(&[0x20, 3, 0, 0, 0]), false).await;
         assert!(matches!(&finding, Finding::Ok(_)), "{finding:?}");
         for (answer, what) in [
             (None, "hangs"),
@@ -685,7 +688,7 @@ mod tests {
             ),
             (Some(&[0x20, 3, 0, 0x84, 0]), "does not speak MQTT 5"),
         ] {
-            let finding = tried(answer).await;
+            let finding = tried(answer, true).await;
             let Finding::Fail(refusal) = &finding else {
                 panic!("{what}: {finding:?}");
             };

@@ -3,12 +3,14 @@
 
 #[path = "skip.rs"]
 mod skip;
+#[path = "wait.rs"]
+pub mod wait;
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::Packet;
@@ -16,6 +18,8 @@ use rumqttc::v5::{AsyncClient, Event, MqttOptions};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use wait::until_blocking;
 
 /// What any test waits at most.
 pub const PATIENCE: Duration = Duration::from_secs(40);
@@ -99,11 +103,10 @@ impl Mosquitto {
             .spawn()
             .expect("mosquitto starts");
         self.child = Some(child);
-        let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(Instant::now() < deadline, "no broker: {}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let port = self.port;
+        until_blocking("the broker", PATIENCE, || {
+            TcpStream::connect(("127.0.0.1", port)).ok()
+        });
     }
 
     /// As a power cut: nothing is said, nothing more is saved.
@@ -170,6 +173,7 @@ impl Reader {
         let (write, read) = watch::channel(Vec::new());
         let (ready_in, mut ready) = watch::channel(false);
         let task = tokio::spawn(async move {
+            let mut pace = tokio::time::interval(Duration::from_millis(20));
             loop {
                 match eventloop.poll().await {
                     Ok(Event::Incoming(Packet::Publish(publish))) => {
@@ -185,7 +189,7 @@ impl Reader {
                     }
                     Ok(_) => {}
                     // The broker is away: this is a pace, nothing waits for it.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                    Err(_) => drop(pace.tick().await),
                 }
             }
         });
@@ -211,8 +215,18 @@ impl Reader {
 
     /// Waits until what was read satisfies the condition.
     pub async fn until(&self, what: &str, condition: impl FnMut(&Vec<Read>) -> bool) {
+        self.until_within(PATIENCE, what, condition).await;
+    }
+
+    /// The same for what may take longer, or must not.
+    pub async fn until_within(
+        &self,
+        most: Duration,
+        what: &str,
+        condition: impl FnMut(&Vec<Read>) -> bool,
+    ) {
         let mut read = self.read.clone();
-        let met = tokio::time::timeout(PATIENCE, read.wait_for(condition)).await;
+        let met = tokio::time::timeout(most, read.wait_for(condition)).await;
         let met = met.is_ok_and(|met| met.is_ok());
         let all = self.all();
         let last = &all[all.len().saturating_sub(10)..];
