@@ -170,7 +170,8 @@ impl Sensing {
             self.search(now, Some(press.side), cx);
         }
         let side = press.side;
-        if self.observations.len() == told && self.read_word_lost(now, side, cx) {
+        if self.observations.len() == told && !press.overtaken && self.read_word_lost(now, side, cx)
+        {
             self.presses.push_front(press);
             return true;
         }
