@@ -6,7 +6,9 @@
 //!
 //! * time never runs backwards; [`Sensing::handle_timeout`] is called for every deadline before anything later is handed in;
 //! * after each call the observations are taken with [`Sensing::poll_observation`] and the record is changed as they say;
-//! * whoever else changes the record says so with [`Sensing::follow`].
+//! * whoever else changes the record says so with [`Sensing::follow`], or with [`Sensing::recall`] where he has only cut off plies
+//!   that were no play;
+//! * whoever begins a game from an array that the board does not show whole says so with [`Sensing::leave_unread`], before that.
 //!
 //! # Which file answers which question
 //!
@@ -228,10 +230,10 @@ pub enum Observation {
     Stable,
     /// The board should be read anew.
     AskDump,
-    /// Both kings have stood on two of d4 e4 d5 e5. What was seen of them since they set out for there was no play; where it may
-    /// have been, nothing tells that it is the kings who stand there.
+    /// Both kings have stood on two of d4 e4 d5 e5. What was seen of them since they set out for there was no play.
     ResultSign {
         result: GameResult,
+        /// The same would be seen if men were only in the hand.
         may_be_play: bool,
         set_out: Option<Millis>,
     },

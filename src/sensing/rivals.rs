@@ -567,8 +567,9 @@ impl Sensing {
                 moves: &moves,
                 cut: ply,
             };
-            let rivals = self.carried(&onward, Vec::new(), &record);
-            (self.rivals.others, self.rivals.weights) = (rivals.others, rivals.weights);
+            let carried = self.carried(&onward, Vec::new(), &record);
+            let past = std::mem::take(&mut self.rivals.past);
+            self.rivals = Rivals { past, ..carried };
         }
     }
 

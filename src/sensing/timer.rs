@@ -179,7 +179,7 @@ impl Sensing {
             Timer::Sign => {
                 self.sign_told = true;
                 if let Some(sign) = self.sign {
-                    let set_out = self.kings_set_out(cx);
+                    let set_out = self.kings_set_out(cx).filter(|_| !sign.may_be_play);
                     self.observations.push_back(Observation::ResultSign {
                         result: sign.result,
                         may_be_play: sign.may_be_play,

@@ -54,7 +54,6 @@ impl Table {
                 may_be_play,
                 set_out,
             } => {
-                let set_out = set_out.filter(|_| !may_be_play);
                 self.result_sign(result, may_be_play, set_out);
             }
         }
