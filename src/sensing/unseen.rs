@@ -358,18 +358,8 @@ impl Sensing {
         let Some((keep, moves)) = self.unseen_at_press(now, side, pressed_at, cx) else {
             return false;
         };
-        let followed = moves
-            .last()
-            .filter(|seen| self.is_followed_by_victim(seen.mv));
-        let left = followed.and_then(|seen| seen.mv.from());
         self.arrived_from(keep, moves, now, cx);
         self.flush(cx);
-        if let Some(square) = left {
-            self.raise(Fault {
-                level: Level::Told,
-                ..Fault::new(FaultKind::Displaced, square.into(), self.last_change)
-            });
-        }
         true
     }
 
