@@ -196,22 +196,22 @@ impl Sensing {
 
     /// Where that other man stood.
     pub(super) fn castling_with(&self, view: &View<'_>, side: Color) -> Bitboard {
-        let n = view.len();
-        let is_his =
-            |index: &usize| view.position(*index).turn() == side && !view.is_pressed(*index);
-        let other = |index: usize, castling: Move| {
-            let Move::Castle { king, rook } = castling else {
-                return None;
-            };
-            let is_king = view.mv(index)?.role() == Role::King;
-            Some(if is_king { rook } else { king })
+        // The sides move in turn: the last ply is his, or the one before.
+        let plies = match view.tip().turn() == side {
+            true => view.len().checked_sub(1),
+            false => Some(view.len()),
         };
-        (n.saturating_sub(2)..n)
-            .filter(is_his)
-            .flat_map(|index| {
-                let castlings = begun_castlings(view, index).into_iter();
-                castlings.filter_map(move |castling| other(index, castling))
-            })
+        let his = plies.and_then(|plies| plies.checked_sub(1));
+        let Some(index) = his.filter(|index| !view.is_pressed(*index)) else {
+            return Bitboard::EMPTY;
+        };
+        let is_king = view.mv(index).is_some_and(|m| m.role() == Role::King);
+        let other = |castling| match castling {
+            Move::Castle { king, rook } => Some(if is_king { rook } else { king }),
+            _ => None,
+        };
+        let others = begun_castlings(view, index).into_iter().filter_map(other);
+        others
             .filter(|square| self.picture.is_empty(*square))
             .collect()
     }

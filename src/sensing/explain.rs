@@ -390,10 +390,6 @@ pub fn left_of(
     open: Bitboard,
 ) -> Option<Bitboard> {
     let us = position.turn();
-    if !may_pass(position, m, picture, open) {
-        return None;
-    }
-    let effects = position.effects(m);
     let shows = |square, man| picture.agrees_at(square, man);
     let arrived = match m {
         Move::Castle { king, rook } => {
@@ -414,12 +410,17 @@ pub fn left_of(
         } => shows(to, Some(Role::Pawn.of(us))) && picture.is_empty(from),
         _ => false,
     };
+    // Of most moves nothing can be left: the cheap refusal first.
+    if !arrived || !may_pass(position, m, picture, open) {
+        return None;
+    }
+    let effects = position.effects(m);
     let left: Bitboard = effects
         .iter()
         .filter(|(square, man)| !shows(*square, *man))
         .map(|(square, _)| square)
         .collect();
-    (arrived && left.any()).then_some(left)
+    left.any().then_some(left)
 }
 
 /// Whether the king stands where he castles to, wherever the rook is, or the rook does and both have left.

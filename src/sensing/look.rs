@@ -128,9 +128,12 @@ impl Sensing {
         }
         // A square that has changed since it was set aside may have been part of a move.
         let still = mask & !self.changed_since_told();
-        let mut masks = vec![none, still, mask];
-        masks.dedup();
-        for mask in masks {
+        let masks = [
+            Some(none),
+            (still.any()).then_some(still),
+            (mask != still).then_some(mask),
+        ];
+        for mask in masks.into_iter().flatten() {
             let view = self.view(cx);
             let tip = view.tip();
             if (differing & !mask).is_empty() {

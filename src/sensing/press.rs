@@ -365,6 +365,9 @@ impl Sensing {
         }
         // What the record explains by now is not made loud.
         self.close_restored(cx);
+        if self.faults.is_empty() && self.picture.agrees_with(self.view(cx).tip().board()) {
+            return;
+        }
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
         let his_turn = !press.spent && self.view(cx).tip().turn() == side;
         if self.is_loud_pending(side, his_turn, cx) {

@@ -18,11 +18,11 @@ impl Sensing {
             None => self.record(cx),
         };
         let back = match cx.has_clock {
+            true if view.is_pressed(view.len().checked_sub(1)?) => return played_after(&view),
             true => shown_and_put_back(&view).or_else(|| taken_back(&view)),
             false => turned(&view),
         };
-        let played = || played_after(&view).filter(|_| cx.has_clock);
-        back.map(|keep| (keep, Vec::new())).or_else(played)
+        back.map(|keep| (keep, Vec::new()))
     }
 
     /// The board has rested on what may have been taken back.

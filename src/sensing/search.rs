@@ -18,6 +18,9 @@ impl Sensing {
         {
             return;
         }
+        if self.picture.agrees_with(self.view(cx).tip().board()) {
+            return;
+        }
         let is_accident = self.is_pushed(&self.view(cx));
         if self.is_swapped_with_victim(&self.view(cx))
             || (!is_accident && self.heal(now, cx))
@@ -645,8 +648,7 @@ impl Sensing {
         let before_shown = cx.has_clock.then(|| retrace::shown_and_put_back(view));
         for keep in self.takebacks(view, cx).rev() {
             let position = view.position(keep);
-            let differing = self.picture.differing(position.board());
-            if differing.is_empty() {
+            if self.picture.agrees_with(position.board()) {
                 return Some((keep, Vec::new()));
             }
             // Men that wander about leave positions that differ by one man from many earlier ones. Who goes further back than his own
@@ -654,6 +656,7 @@ impl Sensing {
             if is_one_deed && keep + 2 < n && before_shown.flatten() != Some(keep) {
                 continue;
             }
+            let differing = self.picture.differing(position.board());
             let found = explain::moves_to(position, &self.picture, differing, Bitboard::EMPTY);
             if let Some(m) = sole(&found)
                 && !(keep + 1 == n && self.is_done(view, m))
@@ -671,6 +674,9 @@ impl Sensing {
             return None;
         }
         let set_aside = self.faulty();
+        if set_aside.is_empty() {
+            return None;
+        }
         let beside = |keep: &usize| {
             let position = view.position(*keep);
             (self.picture.differing(position.board()) & !set_aside).is_empty()
