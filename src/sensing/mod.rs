@@ -32,6 +32,7 @@
 //! | And how is it read, change by change? | `reread` |
 //! | Somebody pressed: which move does that complete, and what does it make loud? | `press` |
 //! | What was displaced when somebody pressed stands again where it belongs: which move was that press for? | `put_right` |
+//! | Was a man only pushed to where he stands, on a board that does not know him? | `pushed` |
 //! | What differs from the record and may: set aside, in a hand, gone for good? | `aside` |
 //! | Where is the man that was captured last, on his way off the board? | `victim` |
 //! | What does no legal play explain: whose deed is it? | `deed` |
@@ -70,6 +71,7 @@ mod kings;
 mod look;
 mod played_over;
 mod press;
+mod pushed;
 mod put_right;
 mod reread;
 mod retrace;
@@ -518,75 +520,6 @@ impl Sensing {
             || (!self.dump_seen && cx.following && self.is_unexplained(cx))
     }
 
-    /// This side pressed the clock.
-    pub fn handle_press(&mut self, now: Millis, side: Color, cx: &Context<'_>) {
-        if !cx.following {
-            return;
-        }
-        self.film.note(now, Scene::Press(side));
-        self.unspent = None;
-        if self.pressed_from_away(now, side, cx) {
-            return;
-        }
-        // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
-        let view = self.view(cx);
-        let n = view.len();
-        let recorded = |ply: usize| cx.line.plies.get(ply - 1).filter(|_| ply <= view.keep);
-        let in_place = self
-            .picture
-            .differing(view.tip().board())
-            .into_iter()
-            .all(|square| !self.concerns(square, side, view.tip()));
-        if in_place
-            && n >= 2
-            && view.position(n - 1).turn() != side
-            && recorded(n - 1).is_some_and(|ply| !ply.pressed)
-            && recorded(n).is_none_or(|ply| !ply.pressed)
-        {
-            self.observations.push_back(Observation::Completed {
-                side,
-                by: CompletedBy::Press,
-            });
-            return;
-        }
-        // His move stands and is told: this completes it, whatever is seen before the press is judged.
-        // The man that he lifts next may be in his hand already.
-        let stands = view.last().is_some_and(|last| {
-            let man = view.tip().board().piece_at(last.to());
-            man.is_some_and(|man| self.picture.piece(last.to()) == Some(man))
-                && !self.is_castling_begun(&view, side)
-        });
-        let spent = (in_place || stands)
-            && n >= 1
-            && view.position(n - 1).turn() == side
-            && recorded(n).is_some_and(|ply| !ply.pressed);
-        if spent {
-            self.observations.push_back(Observation::Completed {
-                side,
-                by: CompletedBy::Press,
-            });
-        }
-        if self.silent {
-            return;
-        }
-        // Two presses within half a second: the first is judged by what is known now.
-        if let Some(earlier) = self.presses.back_mut() {
-            earlier.overtaken = true;
-        }
-        self.presses.push_back(Press {
-            side,
-            at: now,
-            spent,
-            overtaken: false,
-            waits: false,
-            scanned: false,
-            dump_asked: false,
-            dump_seen: false,
-            held: None,
-            read: false,
-        });
-    }
-
     /// The clock stopped: what happens on the board from now on is no play.
     pub fn handle_clock_stopped(&mut self, now: Millis) {
         self.frozen_since.get_or_insert(now);
@@ -773,15 +706,6 @@ impl Sensing {
             self.in_sync = in_sync;
             self.observations.push_back(Observation::Sync { in_sync });
         }
-    }
-
-    /// Whether a man of this side should stand on this square, or is shown there.
-    fn concerns(&self, square: Square, side: Color, position: &Position) -> bool {
-        position.board().color_at(square) == Some(side)
-            || self
-                .picture
-                .piece(square)
-                .is_some_and(|man| man.color == side)
     }
 
     /// Whether the board has changed since the clock stopped. What it shows since before then is play.

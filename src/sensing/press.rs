@@ -32,6 +32,75 @@ fn scanned(press: Press) -> Press {
 }
 
 impl Sensing {
+    /// This side pressed the clock.
+    pub fn handle_press(&mut self, now: Millis, side: Color, cx: &Context<'_>) {
+        if !cx.following {
+            return;
+        }
+        self.film.note(now, Scene::Press(side));
+        self.unspent = None;
+        if self.pressed_from_away(now, side, cx) {
+            return;
+        }
+        // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
+        let view = self.view(cx);
+        let n = view.len();
+        let recorded = |ply: usize| cx.line.plies.get(ply - 1).filter(|_| ply <= view.keep);
+        let in_place = self
+            .picture
+            .differing(view.tip().board())
+            .into_iter()
+            .all(|square| !self.concerns(square, side, view.tip()));
+        if in_place
+            && n >= 2
+            && view.position(n - 1).turn() != side
+            && recorded(n - 1).is_some_and(|ply| !ply.pressed)
+            && recorded(n).is_none_or(|ply| !ply.pressed)
+        {
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+            return;
+        }
+        // His move stands and is told: this completes it, whatever is seen before the press is judged.
+        // The man that he lifts next may be in his hand already.
+        let stands = view.last().is_some_and(|last| {
+            let man = view.tip().board().piece_at(last.to());
+            man.is_some_and(|man| self.picture.piece(last.to()) == Some(man))
+                && !self.is_castling_begun(&view, side)
+        });
+        let spent = (in_place || stands)
+            && n >= 1
+            && view.position(n - 1).turn() == side
+            && recorded(n).is_some_and(|ply| !ply.pressed);
+        if spent {
+            self.observations.push_back(Observation::Completed {
+                side,
+                by: CompletedBy::Press,
+            });
+        }
+        if self.silent {
+            return;
+        }
+        // Two presses within half a second: the first is judged by what is known now.
+        if let Some(earlier) = self.presses.back_mut() {
+            earlier.overtaken = true;
+        }
+        self.presses.push_back(Press {
+            side,
+            at: now,
+            spent,
+            overtaken: false,
+            waits: false,
+            scanned: false,
+            dump_asked: false,
+            dump_seen: false,
+            held: None,
+            read: false,
+        });
+    }
+
     pub(super) fn press_due(&self, press: &Press) -> Millis {
         if press.overtaken {
             return press.at;
@@ -142,6 +211,15 @@ impl Sensing {
                 .any(|square| self.concerns(square, press.side, tip))
         };
         view.is_pressed(n - 1) || has_put_down()
+    }
+
+    /// Whether a man of this side should stand on this square, or is shown there.
+    pub(super) fn concerns(&self, square: Square, side: Color, position: &Position) -> bool {
+        position.board().color_at(square) == Some(side)
+            || self
+                .picture
+                .piece(square)
+                .is_some_and(|man| man.color == side)
     }
 
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
