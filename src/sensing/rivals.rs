@@ -548,8 +548,14 @@ impl Sensing {
         let since = known.filter(|known| known + REMEMBERED >= plies);
         let from = since.unwrap_or(plies.saturating_sub(1));
         if since.is_none() {
-            let is_over = |rival: &Rival| rival.joined && rival.end() <= from;
-            self.rivals.others.retain(is_over);
+            // Those that still compete did so then.
+            self.rivals.others.retain_mut(|rival| {
+                if rival.joined {
+                    return rival.end() <= from;
+                }
+                rival.truncate(from);
+                rival.base < from
+            });
             self.rivals.weights.resize(from, 0);
             self.rivals.weighed_at = self.record(cx).seen_at(from);
         }
