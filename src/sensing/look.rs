@@ -20,7 +20,7 @@ impl Sensing {
         let resumed = std::mem::take(&mut self.resumed);
         let lost = self.lost.take();
         self.doubt_takeback(cx);
-        if self.match_superseded(now, cx) {
+        if self.match_superseded(now, cx) || self.match_another(now, cx) {
             self.away = None;
         } else if self.is_castling_in_hand(cx) {
             // Whatever else the board shows is looked at once they stand.

@@ -161,6 +161,42 @@ impl Sensing {
         self.tentative.take_if(stands_again);
     }
 
+    /// Who was supposed to have captured with a man that is gone has made a move with another since, as nobody does who has moved: the
+    /// first was knocked off, or is still to be put back.
+    pub(super) fn match_another(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let (Some(keep), Some(last)) = (view.len().checked_sub(1), view.last()) else {
+            return false;
+        };
+        let (before, since) = (view.position(keep), view.seen_at(keep));
+        let theirs =
+            self.picture.differing(before.board()) & before.board().by_color(!before.turn());
+        if !self.is_poor()
+            || self.frozen_since.is_some()
+            || !last.is_capture()
+            || view.is_pressed(keep)
+            || theirs.any()
+            || self.is_put_down(before, last, since)
+        {
+            return false;
+        }
+        let told = keep.min(view.keep);
+        let view = View::new(view.line, told, &view.moves[..keep - told]);
+        let moves = self.beside_hands(&view, 1, None, now);
+        let is_of_another = |seen: &Seen| seen.mv.from() != last.from();
+        let Some(moves) = moves.filter(|moves| moves.iter().all(is_of_another)) else {
+            return false;
+        };
+        self.otherwise(keep, moves, now, cx);
+        if let Some(tentative) = &mut self.tentative
+            && tentative.keep < cx.line.len()
+        {
+            // Nobody has taken back what was never played.
+            tentative.why = CorrectionReason::Reread;
+        }
+        true
+    }
+
     /// A capture that was supposed in place of the last ply has been told. Whoever comes to stand where its man was seen has taken him
     /// there: the ply was what it had been read as.
     pub(super) fn match_superseded(&mut self, now: Millis, cx: &Context<'_>) -> bool {
