@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Who is pushed has come to the next square by then.
+const PUSHED_MS: Millis = 1_000;
+
 impl Sensing {
     /// Whether all that is wrong is men who stand beside their squares, where no such man goes: they were pushed there, on a board where
     /// anybody may have come to stand on a square.
@@ -60,7 +63,7 @@ impl Sensing {
         self.is_poor()
             && self.picture.is_empty(gone)
             && attacks::king_attacks(m.to()).contains(gone)
-            && self.trail.at(gone) <= came + LOOK_MS
+            && (came.saturating_sub(PUSHED_MS)..=came + LOOK_MS).contains(&self.trail.at(gone))
             && self.trail.at(from) <= came
             && position.moves_from(from).any(|other| captures(&other))
     }

@@ -511,6 +511,8 @@ impl Sensing {
                 .collect()
         };
         let since = view.seen_at(view.len());
+        let last = Some(own).filter(|own| own.count() > 1);
+        let last = last.and_then(|own| self.last_lifted(own));
         let mut found: Option<Vec<Move>> = None;
         for own in one_of(own) {
             for theirs in one_of(theirs) {
@@ -538,7 +540,12 @@ impl Sensing {
                         let from = m.from();
                         // Once he has pressed, a king beside whom a rook is missing has made his step.
                         let castles = match m.role() {
-                            Role::King => may_still_take && (own & board.rooks()).any(),
+                            Role::King => {
+                                let castles = |castling: Castling| {
+                                    Some(castling.king) == from && own.contains(castling.rook)
+                                };
+                                may_still_take && tip.castlings().any(castles)
+                            }
                             Role::Rook => {
                                 (own & board.kings()).any()
                                     && from.is_some_and(|from| castles_by(tip, from, m.to()))
@@ -560,10 +567,13 @@ impl Sensing {
                     }
                     return None;
                 };
-                if found.as_ref().is_some_and(|known| *known != line) {
-                    return None;
+                // Who went long before the one that moves was knocked off.
+                let is_last = |line: &[Move]| last.is_some() && line[0].from() == last;
+                match &found {
+                    Some(known) if *known == line || is_last(known) => {}
+                    Some(_) if !is_last(&line) => return None,
+                    _ => found = Some(line),
                 }
-                found = Some(line);
             }
         }
         found.map(|line| self.seen(tip, &line, now))

@@ -226,7 +226,7 @@ impl Sensing {
     }
 
     /// The one of these that was left long after the others. Who went before he was lifted was knocked off.
-    fn last_lifted(&self, left: Bitboard) -> Option<Square> {
+    pub(super) fn last_lifted(&self, left: Bitboard) -> Option<Square> {
         let last = left
             .into_iter()
             .max_by_key(|square| self.trail.at(*square))?;
