@@ -324,9 +324,11 @@ impl Sensing {
                         // The opponent has moved and not pressed, so that this clock cannot have run for him.
                         self.observations
                             .push_back(Observation::WrongSidePressed { side });
+                        self.tally.settle(n);
                     } else if self.has_second_look(now, press, cx) {
                         self.observations
                             .push_back(Observation::PressWithoutMove { side });
+                        self.tally.settle(n);
                     } else {
                         return None;
                     }
