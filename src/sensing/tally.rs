@@ -110,7 +110,7 @@ impl Sensing {
             && self.away.is_none();
         if self.shows_all_plies(cx) {
             self.tally.settle(cx.line.len());
-        } else if is_idle && !self.read_stretch(now, cx) {
+        } else if is_idle && !self.read_all_pressed(now, cx) {
             self.raise(Fault {
                 level: Level::Told,
                 ..Fault::new(FaultKind::Unseen, Bitboard::EMPTY, now)
