@@ -37,6 +37,8 @@ pub enum FaultKind {
     /// Nobody's deed: more was played than can be told from what was seen. Nothing is set aside for it, because the record does not
     /// lead to where play goes on.
     Gap,
+    /// More plies were pressed for than were seen.
+    Unseen,
 }
 
 /// What ended a fault.
@@ -68,6 +70,11 @@ impl Fault {
             answered: false,
             until_press: false,
         }
+    }
+
+    /// Whether it is nobody's deed, but something that was not seen.
+    pub fn is_of_what_was_missed(&self) -> bool {
+        matches!(self.kind, FaultKind::Gap | FaultKind::Unseen)
     }
 
     /// Whether this was pressed over, and is nobody's move.
@@ -349,13 +356,19 @@ impl Sensing {
         let differing = self.picture.differing(tip.board());
         let is_led_to = explain::only_hands(tip, &self.picture, differing);
         let in_question = differing | self.squares_in_question();
+        let plies = view.len();
         self.unheard &= differing.any();
         let (over, open): (Vec<Fault>, Vec<Fault>) =
             self.faults.drain(..).partition(|fault| match fault.kind {
                 FaultKind::Gap => is_led_to,
+                FaultKind::Unseen => !self.tally.is_ahead_of(plies),
                 _ => ((fault.squares | fault.over) & in_question).is_empty(),
             });
         self.faults = open;
+        // What was pressed over an irregularity says nothing of other plies.
+        if over.iter().any(|fault| fault.kind != FaultKind::Unseen) {
+            self.tally.settle(plies);
+        }
         self.note_dead(&over, cx);
         for fault in over {
             self.tell_closed(&fault, FaultEnd::Restored);

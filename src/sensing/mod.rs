@@ -30,6 +30,7 @@
 //! | What else may the record be, and when does that take its place? | `rivals` |
 //! | Does all that was seen of the last plies say what the record says? When is that asked? | `stretch` |
 //! | And how is it read, change by change? | `reread` |
+//! | How many plies were pressed for, and does the record have as many? | `tally` |
 //! | Somebody pressed: which move does that complete, and what does it make loud? | `press` |
 //! | What was displaced when somebody pressed stands again where it belongs: which move was that press for? | `put_right` |
 //! | Was a man only pushed to where he stands, on a board that does not know him? | `pushed` |
@@ -80,6 +81,7 @@ mod scan;
 mod search;
 mod stretch;
 mod supposed;
+mod tally;
 mod timer;
 mod trail;
 mod unseen;
@@ -94,6 +96,7 @@ use faults::ACCIDENT;
 pub(crate) use faults::CLEARED;
 use film::{Film, Scene};
 use rivals::Rivals;
+use tally::Tally;
 use trail::{Journey, LOOK_MS, Order, Trail};
 use view::View;
 
@@ -273,6 +276,7 @@ pub struct Sensing {
     presses: VecDeque<Press>,
     /// A press that was judged while this side's move was not on the board yet; it completes the move when it comes.
     unspent: Option<Press>,
+    tally: Tally,
     /// Without a clock: a position of the game so far that stands on the board again, from further back than a takeback goes.
     away: Option<usize>,
     /// The last plies may have been a takeback; it is judged once the board has rested.
@@ -389,6 +393,7 @@ impl Sensing {
             unread: Vec::new(),
             presses: VecDeque::new(),
             unspent: None,
+            tally: Tally::default(),
             away: None,
             retraced: false,
             lost: None,
@@ -558,6 +563,7 @@ impl Sensing {
     /// the record, and is left alone until it agrees or a move is made by hand.
     pub fn follow(&mut self, now: Millis, wait: bool, cx: &Context<'_>) {
         self.forget_play(FaultEnd::Superseded);
+        self.tally = Tally::after(cx.line.len());
         if !cx.line.is_empty() {
             self.film.cut(now);
         }

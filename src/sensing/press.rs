@@ -38,6 +38,7 @@ impl Sensing {
             return;
         }
         self.film.note(now, Scene::Press(side));
+        self.count_press(side, cx);
         self.unspent = None;
         if self.pressed_from_away(now, side, cx) {
             return;
@@ -402,9 +403,11 @@ impl Sensing {
                         // The opponent has moved and not pressed, so that this clock cannot have run for him.
                         self.observations
                             .push_back(Observation::WrongSidePressed { side });
+                        self.tally.settle(n);
                     } else if self.has_second_look(now, press, cx) {
                         self.observations
                             .push_back(Observation::PressWithoutMove { side });
+                        self.tally.settle(n);
                     } else {
                         return None;
                     }

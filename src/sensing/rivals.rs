@@ -368,6 +368,11 @@ impl Sensing {
         if why == CorrectionReason::MovedOn {
             self.check_if_fast(keep, &moves, cx);
         }
+        match why {
+            CorrectionReason::TakenBack => self.tally.settle(keep + moves.len()),
+            CorrectionReason::Reread => self.tally.read_otherwise(keep),
+            _ => {}
+        }
         let had = !self.rivals.is_empty();
         if had || !found.is_empty() || !self.picture.is_exact() {
             self.advance(keep, &moves, stem, found, cx);
@@ -582,6 +587,7 @@ impl Sensing {
     /// The record was cut short by something else than what the board shows of the last plies: what contradicted the others was no play.
     pub fn recall(&mut self, cx: &Context<'_>) {
         let n = cx.line.len();
+        self.tally.settle(n);
         if !self.is_poor() {
             return;
         }
@@ -874,13 +880,18 @@ impl Sensing {
             stem,
             ..Tentative::new(base, rival.moves, self.last_change, 0, why)
         });
+        let told = self.observations.len();
         let is_it = ask(self);
-        // Who stands as the record does explains no more than it, unless half of a castling has become all of it.
-        let goes_on = self.tentative.as_ref().is_none_or(|tentative| {
-            let castled = tentative.moves.last().map(|seen| seen.mv);
-            tentative.moves.len() != plies
-                || (castled != last && castled.is_some_and(Move::is_castle))
-        });
+        // Who stands as the record does explains no more than it, unless half of a castling has become all of it. What leads back to the
+        // record is no other reading of it.
+        let goes_on = match &self.tentative {
+            Some(tentative) => {
+                let castled = tentative.moves.last().map(|seen| seen.mv);
+                tentative.moves.len() != plies
+                    || (castled != last && castled.is_some_and(Move::is_castle))
+            }
+            None => self.observations.len() > told,
+        };
         let answers = is_it && goes_on;
         if !answers {
             self.tentative = None;

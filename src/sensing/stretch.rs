@@ -64,6 +64,18 @@ impl Sensing {
         self.tell_if_read(reread, now, cx)
     }
 
+    /// Reads the last plies anew where the players have pressed for more than the record has, if that finds as many.
+    pub(super) fn read_all_pressed(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if self.has_looked_back() {
+            return false;
+        }
+        let keep = self.view(cx).len().saturating_sub(STRETCHES[0]);
+        let has_all = |reread: &Reread| !self.tally.is_ahead_of(reread.keep + reread.seen.len());
+        let reread = self.reread(keep, now, cx).filter(has_all);
+        let reread = reread.and_then(|reread| self.of_what_was_not_thought_over(reread, cx));
+        self.tell_if_read(reread, now, cx)
+    }
+
     fn tell_if_read(&mut self, reread: Option<Reread>, now: Millis, cx: &Context<'_>) -> bool {
         let is_read = reread.is_some();
         if let Some(reread) = reread {

@@ -31,10 +31,12 @@ enum Timer {
     Grace,
     /// When to tell the arbiter of it.
     Displaced,
+    /// When to tell the operator that plies are missing which were pressed for.
+    Unseen,
 }
 
 impl Timer {
-    const ALL: [Timer; 13] = [
+    const ALL: [Timer; 14] = [
         Timer::Look,
         Timer::Sign,
         Timer::Settle,
@@ -48,6 +50,7 @@ impl Timer {
         Timer::Gone,
         Timer::Grace,
         Timer::Displaced,
+        Timer::Unseen,
     ];
 
     fn name(self) -> &'static str {
@@ -65,13 +68,14 @@ impl Timer {
             Timer::Gone => "gone",
             Timer::Grace => "grace",
             Timer::Displaced => "displaced",
+            Timer::Unseen => "unseen",
         }
     }
 
     /// Whether it takes for shown what the board shows at rest.
     fn is_of_rest(self) -> bool {
-        use Timer::{Displaced, Dump, Gone, Grace, Retraced};
-        matches!(self, Retraced | Dump | Gone | Grace | Displaced)
+        use Timer::{Displaced, Dump, Gone, Grace, Retraced, Unseen};
+        matches!(self, Retraced | Dump | Gone | Grace | Displaced | Unseen)
     }
 
     /// Whether it goes off only while moves are followed.
@@ -128,6 +132,7 @@ impl Sensing {
         ask(Timer::Gone);
         ask(Timer::Grace);
         ask(Timer::Displaced);
+        ask(Timer::Unseen);
         first
     }
 
@@ -167,6 +172,7 @@ impl Sensing {
                     .filter_map(|fault| self.escalation_at(fault, cx))
                     .min()
             }
+            Timer::Unseen => self.unseen_due(cx),
         }
     }
 
@@ -238,6 +244,7 @@ impl Sensing {
                 }
             }
             Timer::Displaced => self.escalate_by_time(now, cx),
+            Timer::Unseen => self.tell_unseen(now, cx),
         }
     }
 
@@ -255,6 +262,7 @@ impl Sensing {
             Timer::Dump => self.dump_asked = true,
             Timer::Gone => self.gone_told = true,
             Timer::Grace => self.grace_passed = true,
+            Timer::Unseen => self.tally.let_go(),
             Timer::Displaced => {
                 for fault in &mut self.faults {
                     fault.level = fault.level.max(Level::Told);

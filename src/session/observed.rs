@@ -61,7 +61,7 @@ impl Table {
 
     fn tell_fault(&mut self, fault: &Fault) {
         let (audience, severity, state) = match fault.level {
-            _ if fault.kind == FaultKind::Gap => {
+            _ if fault.is_of_what_was_missed() => {
                 let severity = match fault.level {
                     Level::Unsaid | Level::Noted => Severity::Info,
                     _ => Severity::Warn,
@@ -113,6 +113,9 @@ impl Table {
                 "moves were not seen; {} squares differ. Enter them, or accept the position.",
                 fault.squares.count()
             ),
+            FaultKind::Unseen => {
+                "pressed more often than moves were seen. Compare the score sheets.".to_owned()
+            }
             FaultKind::Displaced => {
                 format!("these squares differ from the game: {squares}. Look at the board.")
             }
@@ -127,10 +130,10 @@ impl Table {
             FaultKind::IllegalMove | FaultKind::OutOfTurn | FaultKind::PromotionUnfinished => {
                 fault.reason
             }
-            FaultKind::Gap => None,
+            FaultKind::Gap | FaultKind::Unseen => None,
         };
         // Nobody goes back to before what was not seen.
-        let has_way_back = fault.kind != FaultKind::Gap;
+        let has_way_back = !fault.is_of_what_was_missed();
         let detail = AlertDetail {
             uci: fault.uci.clone(),
             reason,
