@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
+use super::archives::Archives;
 use super::backoff::Backoff;
 use super::desk::{Desk, Held};
 use super::files::{Files, Start, Tracing, try_folder};
@@ -26,7 +27,7 @@ use crate::Millis;
 use crate::board;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
-use crate::game::Arming;
+use crate::game::{Arming, PairingError};
 use crate::hush::Hush;
 use crate::laws::position::Position;
 use crate::outbox::{Limits, MemoryOutbox};
@@ -131,6 +132,8 @@ pub async fn run(
         store_failed: false,
         not_sent: BTreeSet::new(),
         refusals: Hush::default(),
+        archives: Archives::default(),
+        boot: boot.clone(),
     };
     let mut link = out.mqtt.status();
     let finder = Finder::new(parts.roots, parts.serial);
@@ -313,24 +316,61 @@ impl Node {
         true
     }
 
+    /// A game that an earlier run has finished.
+    fn handle_archive(&self, message: &mqtt::Incoming, out: &mut Outlets) -> bool {
+        let below = message.topic.strip_prefix(&self.prefix);
+        let Some((_, Topic::Archive { game })) = below.and_then(Topic::parse) else {
+            return false;
+        };
+        if message.retain && !message.payload.is_empty() {
+            out.archives.find(&game);
+        }
+        true
+    }
+
+    /// Why this table cannot be armed with that: the game is another table's, or was an earlier run's. What the table itself has played
+    /// is for its session to judge.
+    fn refusal(&self, name: &str, arm: &Arm, out: &Outlets) -> Option<PairingError> {
+        let game = arm.game.as_deref()?;
+        let is_elsewhere = |table: &&Table| table.name != name && table.session.is_playing(game);
+        let playing = self.tables.iter().find(is_elsewhere);
+        let playing = playing.map(|table| PairingError::Playing {
+            game: game.to_owned(),
+            table: table.name.clone(),
+        });
+        playing.or_else(|| out.archives.refusal(game, name))
+    }
+
     fn handle_message(&mut self, message: &mqtt::Incoming, out: &mut Outlets) {
-        if self.handle_record(message, out) {
+        if self.handle_record(message, out) || self.handle_archive(message, out) {
             return;
         }
+        let order = self.orders.read(message);
+        let armed = match &order {
+            Order::Pairing { table, arm } => Some((table, arm)),
+            Order::Command { table, command } => match &command.verb {
+                Verb::Arm(arm) => Some((table, arm)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let refusal = armed.and_then(|(table, arm)| self.refusal(table, arm, out));
         let (stream, boot) = (&self.stream, &self.boot);
         let tables = &mut self.tables;
-        match self.orders.read(message) {
+        match order {
             Order::Command {
                 table: name,
                 command,
             } => {
-                if let Some(table) = named(tables, &name) {
+                if let Some(why) = refusal {
+                    out.refuse(&name, *command, &why.to_string());
+                } else if let Some(table) = named(tables, &name) {
                     table.handle_command(*command, out);
                 }
             }
             Order::Pairing { table: name, arm } => {
                 if let Some(table) = named(tables, &name) {
-                    table.handle_pairing(arm, stream, boot, out);
+                    table.handle_pairing(arm, refusal, (stream, boot), out);
                 }
             }
             Order::BadPairing { table: name, why } => {
@@ -438,6 +478,8 @@ struct Outlets {
     /// Why messages were not taken; each reason is said once.
     not_sent: BTreeSet<String>,
     refusals: Hush<Instant>,
+    archives: Archives,
+    boot: String,
 }
 
 impl Outlets {
@@ -449,6 +491,21 @@ impl Outlets {
     fn reply(&mut self, topic: String, reply: &Reply) {
         let sent = self.mqtt.send(orders::answer(topic, reply));
         self.note(sent);
+    }
+
+    /// A command that does not come as far as its table's session.
+    fn refuse(&mut self, table: &str, command: Command, why: &str) {
+        let why = one_line(why, 200);
+        self.tell_refusal(&format!("table {table}: {why}"));
+        if let Some(topic) = command.reply_to {
+            let reply = Reply {
+                id: command.id,
+                ok: false,
+                error: Some(why),
+                note: None,
+            };
+            self.reply(topic, &reply);
+        }
     }
 
     fn tell_refusal(&mut self, why: &str) {
@@ -685,8 +742,18 @@ impl Table {
         self.drain(out)
     }
 
-    /// Arms the pairing, unless it is that of the game that an earlier run has seen to its end.
-    fn handle_pairing(&mut self, arm: Box<Arm>, stream: &str, boot: &str, out: &mut Outlets) {
+    /// Arms the pairing, unless its game has been seen to its end already: by an earlier run, or at another table.
+    fn handle_pairing(
+        &mut self,
+        arm: Box<Arm>,
+        refusal: Option<PairingError>,
+        (stream, boot): (&str, &str),
+        out: &mut Outlets,
+    ) {
+        let refuse = |table: &mut Table, why: String, out: &mut Outlets| {
+            let why = format!("{}: {why}", Address::Pairing { table: &table.name });
+            table.refuse_pairing(&why, stream, boot, out);
+        };
         if let Keeping::Kept(game) = &self.keeping
             && game.phase == Phase::Ended
             && is_pairing_of(&arm, game)
@@ -697,9 +764,12 @@ impl Table {
                 Address::Pairing { table: &self.name },
                 game.result
             );
-            let now = self.now(out.clock.now());
-            self.session.handle_paired(now);
-            self.drain(out);
+            self.follow_pairings(out);
+            return;
+        }
+        if let Some(why) = refusal {
+            self.follow_pairings(out);
+            refuse(self, why.to_string(), out);
             return;
         }
         // The next game's names are awaited on its topics; the last one's record is in the archive.
@@ -708,12 +778,16 @@ impl Table {
         }
         let refused = self.handle_command(Command::of(Verb::Arm(arm)), out);
         match refused {
-            Some(why) => {
-                let why = format!("{}: {why}", Address::Pairing { table: &self.name });
-                self.refuse_pairing(&why, stream, boot, out);
-            }
+            Some(why) => refuse(self, why, out),
             None => self.lower(PAIRING, out),
         }
+    }
+
+    /// A pairing stands for this table, though it arms no game.
+    fn follow_pairings(&mut self, out: &mut Outlets) {
+        let now = self.now(out.clock.now());
+        self.session.handle_paired(now);
+        self.drain(out);
     }
 
     fn refuse_pairing(&mut self, why: &str, stream: &str, boot: &str, out: &mut Outlets) {
@@ -740,6 +814,11 @@ impl Table {
                 "{name} · restart · record of {plies} plies lost. To go on: arm, accept_position with turn."
             );
             self.raise(RECORD, AlertKind::RecordLost, text, (stream, boot), out);
+        }
+        match running {
+            true => out.archives.reopen(&game.game, &name),
+            false if game.phase == Phase::Ended => out.archives.find(&game.game),
+            false => {}
         }
         if running || game.phase == Phase::Ended {
             self.keeping = Keeping::Kept(Box::new(game));
@@ -924,9 +1003,22 @@ impl Table {
             return;
         }
         if let (Topic::Archive { game }, Body::Text(text)) = (&publication.topic, &publication.body)
-            && let Some(files) = &mut out.files
         {
-            files.keep_pgn(game, text);
+            let has_place = out.archives.keep(game, &self.name);
+            let file = match has_place {
+                true => game.clone(),
+                false => format!("{game}-{}-{}", self.name, out.boot),
+            };
+            if let Some(files) = &mut out.files {
+                files.keep_pgn(&file, text);
+            }
+            if !has_place {
+                error!(
+                    "table {}: another game {game} is in the archive already, and stays there; this one is kept as pgn/{file}.pgn. Give each game an id of its own",
+                    self.name
+                );
+                return;
+            }
         }
         let is_pgn = matches!(publication.topic, Topic::Pgn { .. } | Topic::Archive { .. });
         if is_pgn && self.delay_ms > 0 {
