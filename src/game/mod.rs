@@ -29,7 +29,7 @@ pub use line::{CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, Seen,
 pub use opening::{Armed, Openings, Terms};
 pub use pairing::{Pairing, PairingError};
 pub use record::{Change, Event, Game, Orders, Phase, Readings};
-pub use result::{ResultBy, ResultState, Sign, Verdict};
+pub use result::{Contradiction, Reason, ResultBy, ResultState, Sign, Verdict};
 
 words! {
     /// How a game begins.

@@ -5,7 +5,9 @@ use super::alerts::Source;
 use super::resolve::Resolved;
 use crate::board::{OrientationSetting, Picture};
 use crate::command::{Command, Press, Reply, Verb};
-use crate::game::{Armed, Change, CorrectionReason, Game, Pairing, ResultBy, Seen, Verdict};
+use crate::game::{
+    Armed, Change, CorrectionReason, Game, Pairing, Reason, ResultBy, Seen, Verdict,
+};
 use crate::laws::Side;
 use crate::laws::position::Position;
 use crate::laws::result::{GameResult, UnknownResult};
@@ -182,7 +184,7 @@ impl Table {
                 self.check_result(sign, result.termination.is_some())?;
                 Ok(Action::Result(Verdict {
                     termination: result.termination.clone(),
-                    reason: result.reason.clone(),
+                    reason: result.reason.clone().map(Reason::Told),
                     ..Verdict::set(sign, Some(ResultBy::Arbiter))
                 }))
             }

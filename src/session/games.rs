@@ -6,7 +6,7 @@ use super::output;
 use super::{NO_LINE, Table, Watch};
 use crate::Millis;
 use crate::board::OrientationSetting;
-use crate::game::{Change, CompletedBy, Game, Line, ResultBy, ResultState, Sign, Verdict};
+use crate::game::{Change, CompletedBy, Game, Line, Reason, ResultBy, ResultState, Sign, Verdict};
 use crate::laws::result::GameResult;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::Observation;
@@ -102,7 +102,7 @@ impl Table {
             .filter(|game| !game.line.is_empty())
             .map(|game| game.id.clone());
         if let Some(old) = unfinished {
-            let left = Verdict::set(GameResult::Unknown, None).reason("left unfinished");
+            let left = Verdict::set(GameResult::Unknown, None).reason(Reason::LeftUnfinished);
             self.end_game(left);
             // That of a game before.
             self.close_alert(Source::ResultMissing, CloseReason::Ended);

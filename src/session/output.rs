@@ -148,7 +148,7 @@ impl Table {
                 by: verdict.by,
                 state: verdict.state.unwrap_or(ResultState::Set),
                 termination: verdict.termination,
-                reason: verdict.reason,
+                reason: verdict.reason.map(|reason| reason.to_string()),
             },
         });
     }
@@ -288,7 +288,7 @@ impl Table {
             result_by: game.verdict.by,
             result_state: game.verdict.state,
             termination: game.verdict.termination.clone(),
-            reason: game.verdict.reason.clone(),
+            reason: game.verdict.reason.as_ref().map(ToString::to_string),
             // What is done after the end concerns it no more.
             in_sync: game.is_over() || self.sensing.is_in_sync(),
         }
