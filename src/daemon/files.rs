@@ -17,7 +17,8 @@ use super::serial::Refusal;
 use crate::Millis;
 use crate::board;
 use crate::clock::control::TimeControl;
-use crate::game::Arming;
+use crate::game::{Arming, Game};
+use crate::laws::position::Position;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::trace::{Event, Header, Writer};
 use crate::wire::Family;
@@ -265,6 +266,22 @@ pub struct Start {
     pub supervised: Option<bool>,
     pub time_control: Option<TimeControl>,
     pub arming: Option<Arming>,
+}
+
+impl Start {
+    pub fn of(game: &Game, arming: Option<Arming>) -> Start {
+        let (start, rules) = (&game.line.start, &game.terms.rules);
+        let fen = start.fen();
+        Start {
+            fen: (fen != Position::initial().fen()).then_some(fen),
+            chess960: start.castling_mode().is_chess960(),
+            ruleset: Some(rules.ruleset),
+            variant: Some(rules.variant),
+            supervised: Some(rules.supervised),
+            time_control: game.terms.time_control.clone(),
+            arming,
+        }
+    }
 }
 
 /// Jobs that may wait for the thread.

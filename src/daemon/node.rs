@@ -29,7 +29,6 @@ use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
 use crate::game::{Arming, PairingError};
 use crate::hush::Hush;
-use crate::laws::position::Position;
 use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::topic::Address;
 use crate::publish::{
@@ -1039,27 +1038,21 @@ impl Table {
     fn follow(&mut self, publication: &Publication, out: &mut Outlets) {
         match &publication.body {
             Body::Payload(Payload::Event(event)) => {
-                if let EventKind::GameStarted { start_fen } = &event.kind {
-                    self.before = plies_before(start_fen);
+                if let EventKind::GameStarted { .. } = &event.kind {
+                    let game = event.game.as_ref().and_then(|id| self.session.game(id));
+                    self.before = game.map_or(0, |game| game.line.start.plies_before());
                 }
                 self.log(event);
             }
             Body::Payload(Payload::Game(game)) => {
-                if let (Some(tracing), Some(files)) = (&mut self.tracing, &mut out.files) {
-                    let start = Start {
-                        fen: (!is_usual(&game.start_fen)).then(|| game.start_fen.clone()),
-                        chess960: game.chess960,
-                        ruleset: game.ruleset.parse().ok(),
-                        variant: game.variant.parse().ok(),
-                        supervised: Some(game.supervised),
-                        time_control: game
-                            .time_control
-                            .as_deref()
-                            .and_then(|text| text.parse().ok()),
-                        // What armed the table stands in an earlier trace.
-                        arming: self.session.is_armed_by_hand().then_some(Arming::Manual),
-                    };
-                    tracing.game(files, self.told, &game.game, start);
+                if let (Some(tracing), Some(files), Some(game)) = (
+                    &mut self.tracing,
+                    &mut out.files,
+                    self.session.game(&game.game),
+                ) {
+                    // What armed the table stands in an earlier trace.
+                    let arming = self.session.is_armed_by_hand().then_some(Arming::Manual);
+                    tracing.game(files, self.told, &game.id, Start::of(game, arming));
                 }
             }
             Body::Payload(Payload::BoardStatus(board)) => {
@@ -1123,15 +1116,6 @@ fn is_pairing_of(arm: &Arm, game: &publish::Game) -> bool {
         && arm.board == game.board
         && name(arm.white.as_ref()) == name(Some(&game.white))
         && name(arm.black.as_ref()) == name(Some(&game.black))
-}
-
-fn is_usual(fen: &str) -> bool {
-    fen == Position::initial().fen()
-}
-
-/// The plies before this position, by its own count.
-fn plies_before(fen: &str) -> u32 {
-    Position::from_fen(fen, false).map_or(0, |position| position.plies_before())
 }
 
 /// The number of a ply as people write it: `23.` or `23...`
@@ -1353,18 +1337,20 @@ fn random_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::position::Position;
 
     #[test]
     fn plies_are_numbered_from_the_start_position() {
-        let usual = Position::initial().fen();
-        assert!(is_usual(&usual));
-        assert_eq!(plies_before(&usual), 0);
+        let plies_before = |fen: &str| {
+            let position = Position::from_fen(fen, false);
+            position.expect("a test's position").plies_before()
+        };
+        assert_eq!(plies_before(&Position::initial().fen()), 0);
         assert_eq!(number_of(0, 1), "1.");
         assert_eq!(number_of(0, 46), "23...");
         let late = plies_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
         assert_eq!(number_of(late, 1), "40...");
         assert_eq!(number_of(late, 2), "41.");
-        assert_eq!(plies_before("garbage"), 0);
         assert_eq!(
             plies_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
             u32::MAX

@@ -374,6 +374,11 @@ impl Session {
         self.table.unfinished()
     }
 
+    /// The game of this id, be it a former one whose record is still here.
+    pub fn game(&self, id: &str) -> Option<&Game> {
+        self.table.game_of(id)
+    }
+
     /// Whether the game of this id has begun here and is not over.
     pub fn is_playing(&self, id: &str) -> bool {
         let game = self.table.open_game();

@@ -206,13 +206,15 @@ impl Table {
         self.publish(Topic::Pgn { table }, Body::Text(pgn));
     }
 
+    /// The game of this id, be it a former one whose record is still here.
+    pub(super) fn game_of(&self, id: &str) -> Option<&Game> {
+        let current = self.game.as_ref().filter(|game| game.is_of(id));
+        current.or_else(|| self.openings.finished(id))
+    }
+
     /// The game of this id, which is over, as it is kept.
     pub(super) fn publish_archive(&mut self, id: &str) {
-        let current = self.game.as_ref().filter(|game| game.is_of(id));
-        let Some(game) = current
-            .or_else(|| self.openings.finished(id))
-            .filter(|game| game.armed)
-        else {
+        let Some(game) = self.game_of(id).filter(|game| game.armed) else {
             return;
         };
         let pgn = self.pgn_of(game, Scope::Archive);
