@@ -502,7 +502,7 @@ fn absent(missing: String, seen: &Seen) -> Finding {
             true => Finding::Untried(told),
             false => fail(
                 told,
-                "That is another node: stop it, or plug in a board for this table; `jadoube ports` lists them.",
+                "Plug it in and switch it on, or stop that other node if the board is its own; `jadoube ports` lists both.",
             ),
         };
     }
