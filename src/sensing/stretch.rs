@@ -70,7 +70,8 @@ impl Sensing {
             return false;
         }
         let keep = self.view(cx).len().saturating_sub(STRETCHES[0]);
-        let has_all = |reread: &Reread| !self.tally.is_ahead_of(reread.keep + reread.seen.len());
+        let tally = self.tally;
+        let has_all = |reread: &Reread| !tally.is_ahead_of(reread.keep + reread.seen.len());
         let reread = self.reread(keep, now, cx).filter(has_all);
         let reread = reread.and_then(|reread| self.of_what_was_not_thought_over(reread, cx));
         self.tell_if_read(reread, now, cx)
