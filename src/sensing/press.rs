@@ -237,10 +237,18 @@ impl Sensing {
             && !press.spent
             && (press.waits || press.overtaken)
             && self.waiting.is_none()
-            && self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx))
         {
-            self.presses.push_front(press);
-            return true;
+            // Who has put his man back, and gone on, has taken back what he had not pressed.
+            let taken_back = self
+                .tentative
+                .take_if(|tentative| !tentative.shown && tentative.moves.is_empty());
+            if self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx)) {
+                self.presses.push_front(press);
+                return true;
+            }
+            if taken_back.is_some() {
+                self.tentative = taken_back;
+            }
         }
         if self.is_for_rivals(side, cx) {
             if !press.waits && !press.overtaken {
