@@ -92,6 +92,20 @@ impl Sensing {
         })
     }
 
+    /// Whether the presser's man was seen on the way, and has not stayed there or come down elsewhere, as far as a board can tell that
+    /// knows no men: whoever else stands astray came from another square.
+    fn has_passed_and_taken(&self, side: Color, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let from = view.last().and_then(Move::from);
+        let open = self.picture.differing(cx.line.tip().board());
+        let (left, came) = (open & self.picture.vacant(), open & !self.picture.vacant());
+        self.is_poor()
+            && self.is_gone_by(cx)
+            && self.has_gone_on(&view)
+            && view.mover(view.len()) == Some(side)
+            && from.is_some_and(|from| came.count() <= left.without(from).count())
+    }
+
     /// What the presser did from where the record does not stand: what looked like a move on its way was one, or he has captured.
     fn read_rivals_at_press(
         &mut self,
@@ -372,6 +386,9 @@ impl Sensing {
         // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
+        }
+        if self.has_passed_and_taken(side, cx) {
+            self.tentative = None;
         }
         // What the record explains by now is not made loud.
         self.close_restored(cx);
