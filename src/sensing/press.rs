@@ -162,6 +162,20 @@ impl Sensing {
         })
     }
 
+    /// Whether the presser's man was seen on the way, and has not stayed there or come down elsewhere, as far as a board can tell that
+    /// knows no men: whoever else stands astray came from another square.
+    fn has_passed_and_taken(&self, side: Color, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let from = view.last().and_then(Move::from);
+        let open = self.picture.differing(cx.line.tip().board());
+        let (left, came) = (open & self.picture.vacant(), open & !self.picture.vacant());
+        self.is_poor()
+            && self.is_gone_by(cx)
+            && self.has_gone_on(&view)
+            && view.mover(view.len()) == Some(side)
+            && from.is_some_and(|from| came.count() <= left.without(from).count())
+    }
+
     /// What the presser did from where the record does not stand: what looked like a move on its way was one, or he has captured.
     fn read_rivals_at_press(
         &mut self,
@@ -316,10 +330,18 @@ impl Sensing {
             && !press.spent
             && (press.waits || press.overtaken)
             && self.waiting.is_none()
-            && self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx))
         {
-            self.presses.push_front(press);
-            return true;
+            // Who has put his man back, and gone on, has taken back what he had not pressed.
+            let taken_back = self
+                .tentative
+                .take_if(|tentative| !tentative.shown && tentative.moves.is_empty());
+            if self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx)) {
+                self.presses.push_front(press);
+                return true;
+            }
+            if taken_back.is_some() {
+                self.tentative = taken_back;
+            }
         }
         if self.is_for_rivals(side, cx) {
             if !press.waits && !press.overtaken {
@@ -443,6 +465,9 @@ impl Sensing {
         // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
+        }
+        if self.has_passed_and_taken(side, cx) {
+            self.tentative = None;
         }
         // What the record explains by now is not made loud.
         self.close_restored(cx);

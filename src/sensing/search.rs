@@ -336,6 +336,7 @@ impl Sensing {
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
         if self.is_on_the_way_back(&view, open)
+            || self.are_kings_going(tip)
             || (!self.grace_passed && self.is_answered_with_victim_about(tip, open))
         {
             return;
