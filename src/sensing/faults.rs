@@ -132,6 +132,16 @@ impl Sensing {
         let told = self.faults.len();
         // A move that is found beside what is wrong is completed by this press.
         self.unspent = his_turn.then_some(press);
+        // Whoever answered has not moved out of turn.
+        let held = self.in_hand_under_answer(press, cx);
+        if held.single_square().is_some() {
+            let mut fault = self.classify(self.view(cx).tip(), held);
+            fault.level = level.min(Level::Told);
+            self.raise(fault);
+            // The answer may tell where he went.
+            self.searched = false;
+            return;
+        }
         self.note_fault_by(level, Some(side), after, cx);
         if self
             .faults
@@ -266,6 +276,8 @@ impl Sensing {
         self.next_fault += 1;
         tell(&mut self.observations, &fault);
         self.faults.push(fault);
+        // What was played beside it can be read now.
+        self.look_due = true;
     }
 
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.

@@ -240,7 +240,17 @@ impl Sensing {
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
     /// record as it then is.
     pub(super) fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
-        if self.waiting.is_some() || self.read_at_press(now, press, cx) {
+        if self.waiting.is_some() {
+            return;
+        }
+        match self.is_answered(press, cx) {
+            true => self.judge_before_answer(now, press, cx),
+            false => self.judge_as_shown(now, press, cx),
+        }
+    }
+
+    pub(super) fn judge_as_shown(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
+        if self.read_at_press(now, press, cx) {
             return;
         }
         if let Some(press) = self.complete_at_press(now, press, cx) {
@@ -479,7 +489,8 @@ impl Sensing {
         if self.is_loud_pending(side, his_turn, cx) {
             // What is on its way off the board has left it by then.
             let passed = self.victim_about(&self.view(cx)).unwrap_or_default();
-            if passed.any() && now < press.at + self.timing.dump {
+            let held = self.in_hand_under_answer(press, cx);
+            if (passed | held).any() && now < press.at + self.timing.dump {
                 self.wait_for_hand(press);
                 return;
             }

@@ -18,6 +18,11 @@ impl Sensing {
         {
             return;
         }
+        // What was answered before its press could be judged is judged first.
+        let waits = self.presses.front().copied();
+        if pressed.is_none() && waits.is_some_and(|press| self.is_answered(press, cx)) {
+            return;
+        }
         if self.picture.agrees_with(self.view(cx).tip().board()) {
             return;
         }
