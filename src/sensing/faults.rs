@@ -289,9 +289,20 @@ impl Sensing {
             .iter()
             .map(|fault| self.moved_with(fault, side, &view))
             .collect();
+        let has_moved_at = (turn != side).then(|| view.seen_at(view.len()));
         for (fault, moved) in self.faults.iter_mut().zip(moves) {
             if !fault.is_made_loud_by(side, turn) {
                 continue;
+            }
+            // Who has made his move after that had only displaced the man.
+            let is_his = fault.kind == FaultKind::IllegalMove && fault.side == Some(side);
+            if is_his && fault.level < Level::Told && has_moved_at > Some(fault.since) {
+                *fault = Fault {
+                    id: fault.id,
+                    level: fault.level,
+                    ply: fault.ply,
+                    ..Fault::new(FaultKind::Displaced, fault.squares, fault.since)
+                };
             }
             let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
             if taken_over {
