@@ -218,7 +218,11 @@ impl Sensing {
         let open = self.picture.differing(board) & !self.faulty();
         let missing = open & board.by_color(side) & self.picture.vacant();
         let is_of = |color: Color| {
-            move |square: Square| self.picture.piece(square).is_some_and(|man| man.color == color)
+            move |square: Square| {
+                self.picture
+                    .piece(square)
+                    .is_some_and(|man| man.color == color)
+            }
         };
         let is_answer = !press.spent
             && view.tip().turn() == side

@@ -28,27 +28,29 @@ impl Sensing {
         let (tip, plies) = (view.tip(), view.len());
         let mover = tip.turn();
         let differing = self.picture.differing(tip.board());
-        // All that he had moved stands where it stood.
-        if (differing & tip.board().by_color(mover)).is_empty() {
-            self.before_answer = None;
-        }
-        let astray = differing & !self.picture.vacant();
-        if astray.is_empty() || !self.picture.is_exact() {
-            return;
-        }
         let is_mans_of = |color: Color, contents: Contents| {
             contents.piece().is_some_and(|man| man.color == color)
         };
+        // Nothing of his is answered while all that he had moved stands where it stood, or while he puts it down.
+        let has_moved = (differing & tip.board().by_color(mover)).any();
+        if !has_moved || changes.iter().any(|(_, shown)| is_mans_of(mover, *shown)) {
+            self.before_answer = None;
+            return;
+        }
         // Once it was pressed over, the answer may begin with the man that stands astray: he is taken.
+        let astray = differing & !self.picture.vacant();
         let is_pressed = self.presses.iter().any(|press| press.side == mover);
-        let is_lifted = |(square, contents): &(Square, Contents)| {
+        let is_lifted = |(square, shown): &(Square, Contents)| {
             let before = self.picture.at(*square);
             let is_theirs = before.is_some_and(|before| is_mans_of(!mover, before));
-            contents.is_empty() && (is_theirs || (is_pressed && astray.contains(*square)))
+            shown.is_empty() && (is_theirs || (is_pressed && astray.contains(*square)))
         };
-        if changes.iter().any(|(_, contents)| is_mans_of(mover, *contents)) {
-            self.before_answer = None;
-        } else if self.before_answer.is_none() && changes.iter().any(is_lifted) {
+        let begins = self.before_answer.is_none()
+            && astray.any()
+            && self.picture.is_exact()
+            && changes.iter().any(is_lifted)
+            && self.is_deed_of_mover(&view, differing);
+        if begins {
             self.before_answer = Some(Box::new(BeforeAnswer {
                 picture: self.picture.clone(),
                 trail: self.trail.clone(),
@@ -57,6 +59,13 @@ impl Sensing {
                 plies,
             }));
         }
+    }
+
+    /// Whether all that differs is one deed of the mover's: an irregular move, or a move that is not finished.
+    fn is_deed_of_mover(&self, view: &View<'_>, differing: Bitboard) -> bool {
+        let tip = view.tip();
+        let open = differing & !self.mask_of(view, differing);
+        self.classify(tip, open).side == Some(tip.turn()) || self.unfinished(tip, open).is_some()
     }
 
     /// Whether this press is for what stood then: its player had the move, and was answered after it, as near as a clock tells.
