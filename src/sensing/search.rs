@@ -772,7 +772,7 @@ impl Sensing {
     /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
         let is_early = line.last().is_some_and(|m| self.is_early(*m));
-        if is_early || (self.is_poor() && castling::is_apart(from, line)) {
+        if is_early || self.is_castling_apart(from, line) {
             return Order::Against;
         }
         trail::order(&self.journeys(from, line), trail::SCAN_MS)

@@ -143,6 +143,12 @@ impl Trail {
         self.squares[square.to_usize()].filled >= since
     }
 
+    /// Whether a square was filled after another one had been left, as near as a look at the board tells: who left may stand there now.
+    pub(super) fn came_after_leaving(&self, from: Square, to: Square) -> bool {
+        let left = self.squares[from.to_usize()].left;
+        self.filled_since(to, left.saturating_sub(LOOK_MS))
+    }
+
     /// Whether the square was last left before this time, and filled since.
     pub(super) fn left_before(&self, square: Square, time: Millis) -> bool {
         let mark = &self.squares[square.to_usize()];
