@@ -196,7 +196,7 @@ impl Sensing {
         if let Some(m) = self.begun_castling(tip, differing) {
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
-        } else if let Some((moves, None)) = self.answered_unfinished(tip, keep, now) {
+        } else if let Some((moves, None)) = self.answered_unfinished(&view, None, now) {
             self.flush(cx);
             self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
         }
@@ -343,8 +343,7 @@ impl Sensing {
             return false;
         };
         let left = Bitboard::from(first).with(second);
-        let may_castle =
-            position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
+        let may_castle = position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
         may_castle
             && position.castlings().any(|castling| {
                 let filled = Bitboard::from(one.to()).with(other.to());

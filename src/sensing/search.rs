@@ -138,7 +138,7 @@ impl Sensing {
                 }
             }
         }
-        self.search_answered(now, cx);
+        self.search_answered(now, pressed, cx);
     }
 
     /// Whether the side that makes the first of these moves has another man in the air besides.
@@ -251,11 +251,16 @@ impl Sensing {
             // to where he had taken one himself.
             let taken_again = line.len() > 2 && m.is_capture() && reached.contains(m.to());
             let is_unseen = self.is_poor() && m.is_capture() && !m.is_en_passant();
+            // Nor does who stands there tell of another one, who left his square later.
+            let is_of_former = self.is_poor() && !m.is_capture() && reached.contains(m.to()) && {
+                let from = m.from().filter(|_| !self.picture.is_empty(m.to()));
+                from.is_some_and(|from| !self.trail.came_after_leaving(from, m.to()))
+            };
             reached.set(m.to(), !is_unseen);
             let mut passed = position.effects(*m).squares() & !differing;
             passed.set(m.to(), passed.contains(m.to()) && !is_unseen);
             position = position.play(*m);
-            !taken_again
+            !(taken_again || is_of_former)
                 && passed
                     .into_iter()
                     .all(|square| self.trail.at(square) > since)
@@ -316,11 +321,15 @@ impl Sensing {
     }
 
     /// Looks for a move that was answered before it was finished, or though it is none.
-    pub(super) fn search_answered(&mut self, now: Millis, cx: &Context<'_>) {
+    pub(super) fn search_answered(
+        &mut self,
+        now: Millis,
+        pressed: Option<Color>,
+        cx: &Context<'_>,
+    ) {
         let view = self.view(cx);
-        let tip = view.tip();
         let keep = view.len();
-        if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
+        if let Some((moves, fault)) = self.answered_unfinished(&view, pressed, now) {
             self.flush(cx);
             self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
             let known = self.faulty();
@@ -340,19 +349,21 @@ impl Sensing {
         {
             return;
         }
-        if let Some(fault) = self.answered_irregular_move(tip, open) {
+        if let Some(fault) = self.answered_irregular_move(tip, open, pressed) {
             self.raise(fault);
         }
     }
 
     /// Castling, promotion or en passant that the opponent answered while part of it was still to do: both are recorded, and what
-    /// is left to do is the fault, unless the rest may still come.
+    /// is left to do is the fault, unless the rest may still come. A man of the opponent's that is only lifted answers nothing before he
+    /// has pressed.
     pub(super) fn answered_unfinished(
         &self,
-        tip: &Position,
-        keep: usize,
+        view: &View<'_>,
+        pressed: Option<Color>,
         now: Millis,
     ) -> Option<(Vec<Seen>, Option<Fault>)> {
+        let (tip, keep) = (view.tip(), view.len());
         let differing = self.picture.differing(tip.board());
         if differing.count() < 3 || differing.count() > 8 {
             return None;
@@ -395,12 +406,15 @@ impl Sensing {
             if left.is_empty() || !arrived || !left.into_iter().all(old_or_pawn) {
                 continue;
             }
-            if let [reply] = explain::moves_to(&first.after, &self.picture, wrong, left).as_slice()
-            {
+            let replies = explain::moves_to(&first.after, &self.picture, wrong, left);
+            let is_seen = |reply: Move| {
+                pressed == Some(!us) || self.is_put_down(&first.after, reply, view.seen_at(keep))
+            };
+            if let Some(reply) = sole(&replies).filter(|reply| is_seen(*reply)) {
                 if m.promotion().is_some() {
                     first.doubt = Some(Doubt::PromotionUnseen);
                 }
-                let second = Seen::new(&first.after, *reply, now);
+                let second = Seen::new(&first.after, reply, now);
                 let fault = Fault {
                     ply: Some(keep + 1),
                     answered: true,
