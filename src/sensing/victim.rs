@@ -87,10 +87,22 @@ impl Sensing {
         (stays && is_victim).then_some(from)
     }
 
-    /// Whether that is all that differs from before the capture: where men are not known, nothing does.
+    /// Whether that is all that differs from before the capture: where men are not known, nothing does. Before it is pressed both may
+    /// as well have been put back.
     pub(super) fn is_swapped_with_victim(&self, view: &View<'_>) -> bool {
-        self.victim_in_his_place(view).is_some()
+        let last = view.len().checked_sub(1);
+        last.is_some_and(|index| view.is_pressed(index))
+            && self.victim_in_his_place(view).is_some()
             && (self.picture).agrees_with(view.position(view.len() - 1).board())
+    }
+
+    /// Whoever presses for such a capture has not taken it back.
+    pub(super) fn leave_swapped(&mut self, side: Color, cx: &Context<'_>) {
+        let record = self.record(cx);
+        let n = record.len();
+        let is_his = record.mover(n) == Some(side) && self.victim_in_his_place(&record).is_some();
+        self.tentative
+            .take_if(|tentative| is_his && tentative.moves.is_empty() && tentative.keep + 1 == n);
     }
 
     /// Whether the capture `m`, in place of the ply at this index, would have left its victim standing past the press where the man of
