@@ -424,7 +424,8 @@ impl Sensing {
         look: Look,
         cx: &Context<'_>,
     ) {
-        let together = look == Look::Dump || changes.len() > 1;
+        let in_dump = look == Look::Dump;
+        let together = in_dump || changes.len() > 1;
         let mut lifted = Bitboard::EMPTY;
         let mut changed = Bitboard::EMPTY;
         let shown_before = self
@@ -441,7 +442,7 @@ impl Sensing {
                     square: *square,
                     before,
                     contents: *contents,
-                    in_dump: look == Look::Dump,
+                    in_dump,
                 },
             );
             self.read_again(*square);
@@ -449,7 +450,7 @@ impl Sensing {
             if contents.is_empty() {
                 lifted.add(*square);
             }
-            self.trail.note(now, *square, *contents, together);
+            self.trail.note(now, *square, *contents, together, in_dump);
         }
         if changed.is_empty() {
             return;

@@ -235,13 +235,13 @@ impl Sensing {
     }
 
     /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
-    /// way. A look with many changes tells of others that nobody saw.
+    /// way. A look after a while in which nobody looked tells of others that nobody saw.
     pub(super) fn may_have_passed(&self, from: &Position, line: &[Move], since: Millis) -> bool {
         if self.was_never_there(from, line) {
             return false;
         }
         let differing = self.picture.differing(from.board());
-        if (differing & self.trail.unordered()).any() {
+        if (differing & self.trail.unwatched()).any() {
             return true;
         }
         let mut position = from.clone();
