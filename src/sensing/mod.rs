@@ -328,6 +328,11 @@ struct Tentative {
 }
 
 impl Tentative {
+    /// Whether it was read from where the record does not stand.
+    fn is_from_rival(&self) -> bool {
+        self.stem > self.keep && self.why == CorrectionReason::Reread
+    }
+
     /// What the board shows since then, to be told once it has stood for so long.
     fn new(
         keep: usize,

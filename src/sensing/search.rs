@@ -69,7 +69,7 @@ impl Sensing {
             self.take_back_once_at_rest(keep, moves);
             return;
         }
-        if let Some(m) = explain::made_with_victim_about(tip, &self.picture, differing) {
+        if let Some(m) = self.made_with_victim_about(&view, differing) {
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
             return;

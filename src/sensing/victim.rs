@@ -52,6 +52,35 @@ impl Sensing {
         explain::may_pass(before, last, &self.picture, open).then_some(passed)
     }
 
+    /// The only capture that the board shows whole while the man that was taken stands beside. Where men are not known, that is one whose
+    /// victim was put there before the captor was lifted: nobody else can have come.
+    pub(super) fn made_with_victim_about(&self, view: &View<'_>, open: Bitboard) -> Option<Move> {
+        let tip = view.tip();
+        if !self.is_poor() {
+            return explain::made_with_victim_about(tip, &self.picture, open);
+        }
+        let (from, beside) = (open & self.picture.vacant(), open & !self.picture.vacant());
+        let (from, beside) = (from.single_square()?, beside.single_square()?);
+        let since = view.seen_at(view.len());
+        let came = self.trail.at(beside);
+        if came <= since || came >= self.trail.at(from) {
+            return None;
+        }
+        let mut made = tip.moves_from(from).filter(|m| {
+            let may_pass = || explain::may_pass(tip, *m, &self.picture, open);
+            let is_taken_away = self.trail.at(m.to()) > since;
+            m.is_capture() && is_taken_away && may_pass() && self.is_put_down(tip, *m, since)
+        });
+        made.next().filter(|_| made.next().is_none())
+    }
+
+    /// Whether the record goes on to what the board shows with such a capture, so that no other reading of it is needed.
+    pub(super) fn is_captured_beside_record(&self, cx: &Context<'_>) -> bool {
+        let record = self.record(cx);
+        let open = self.picture.differing(record.tip().board()) & !self.mask(&record);
+        self.is_poor() && self.made_with_victim_about(&record, open).is_some()
+    }
+
     /// Whether a pawn was taken en passant and lies where its captor had stood. Where men are not known, the captor was lifted for it:
     /// else the pawn that made two steps would have made one.
     pub(super) fn is_en_passant_laid_down(&self, view: &View<'_>) -> bool {
