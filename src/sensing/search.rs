@@ -106,6 +106,7 @@ impl Sensing {
         if self.read_last_anew(now, cx)
             || self.read_rivals_anew(now, cx)
             || self.read_exchanged(now, cx)
+            || self.read_taken_first(now, cx)
         {
             return;
         }
