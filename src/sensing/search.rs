@@ -248,9 +248,11 @@ impl Sensing {
         let mut position = from.clone();
         let mut reached = Bitboard::EMPTY;
         line.iter().all(|m| {
-            // A man that arrived and was taken again stood on a square that changed once. Where men are not known, it did not need
-            // to where he had taken one himself.
-            let taken_again = line.len() > 2 && m.is_capture() && reached.contains(m.to());
+            // A man that arrived and was taken again stood on a square that changed once, as far as that was followed. Where men are not
+            // known, it did not need to where he had taken one himself.
+            let was_followed = !self.stood.contains(&self.trail.at(m.to()));
+            let taken_again =
+                line.len() > 2 && m.is_capture() && reached.contains(m.to()) && was_followed;
             let is_unseen = self.is_poor() && m.is_capture() && !m.is_en_passant();
             reached.set(m.to(), !is_unseen);
             let mut passed = position.effects(*m).squares() & !differing;
