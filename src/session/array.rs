@@ -121,22 +121,23 @@ impl Table {
 
     /// Whether all men are there, some of them on these squares where others belong, and no play led there.
     fn are_astray(&self, differing: Bitboard) -> bool {
-        let Some(game) = &self.game else {
-            return false;
-        };
-        let (start, picture) = (&game.line.start, self.sensing.picture());
-        let is_played = || {
-            let lines = |plies| explain::lines_to(start, picture, Bitboard::EMPTY, plies, |_| true);
-            // The side that begins has the move: both have made as many plies.
-            (2..=MISSED)
-                .step_by(2)
-                .map(lines)
-                .any(|lines| !lines.complete || lines.explain())
-        };
-        differing.any()
-            && differing.count() <= FEW
-            && are_all_there(picture, start.board())
-            && !is_played()
+        self.game
+            .as_ref()
+            .is_some_and(|game| is_astray(&game.line.start, self.sensing.picture(), differing))
+    }
+
+    /// The clock runs where no game is open, or one that was left: the next begins with the array, be some of its men on each other's
+    /// squares.
+    pub(super) fn open_with_clock(&mut self) {
+        let start = self.openings.next_start();
+        let found = board::find_orientation(&self.raw, start.board());
+        let stands = found.is_some_and(|found| {
+            let picture = self.raw.oriented(found);
+            is_astray(&start, &picture, picture.differing(start.board()))
+        });
+        if self.may_open() && self.raw.is_complete() && stands {
+            self.begin_anew();
+        }
     }
 
     /// The squares that do not show the array in what stands, if a game that is not followed yet may begin with it and this side to move.
@@ -506,6 +507,20 @@ fn differs(squares: Bitboard) -> String {
         "the start position differs ({}). Look at the board.",
         named_in_text(squares)
     )
+}
+
+/// Whether all men of an array are there, some of them on these squares where others belong, and no play led there.
+fn is_astray(start: &Position, picture: &Picture, differing: Bitboard) -> bool {
+    let is_played = || {
+        let lines = |plies| explain::lines_to(start, picture, Bitboard::EMPTY, plies, |_| true);
+        // The side that begins has the move: both have made as many plies.
+        let mut plies = (2..=MISSED).step_by(2).map(lines);
+        plies.any(|lines| !lines.complete || lines.explain())
+    };
+    differing.any()
+        && differing.count() <= FEW
+        && are_all_there(picture, start.board())
+        && !is_played()
 }
 
 /// Men that stand on each other's squares differ on no more squares than this.
