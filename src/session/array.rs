@@ -135,7 +135,13 @@ impl Table {
             let picture = self.raw.oriented(found);
             is_astray(&start, &picture, picture.differing(start.board()))
         });
-        if self.may_open() && self.raw.is_complete() && stands {
+        // What is near the array may also be reached by playing, or taking back.
+        let is_left = |game: &Game| match game.is_over() {
+            true => !self.sensing.picture().agrees_with(game.line.tip().board()),
+            false => self.array.cleared,
+        };
+        let may_open = self.game.as_ref().is_none_or(is_left);
+        if may_open && self.raw.is_complete() && stands {
             self.begin_anew();
         }
     }
