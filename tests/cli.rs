@@ -176,6 +176,50 @@ fn check_refuses_what_run_refuses_in_the_same_words() {
     }
 }
 
+/// Only what works is offered, and what is refused is so with what works.
+#[test]
+fn a_board_is_one_of_those_that_are_listed() {
+    let demo = cfg!(feature = "demo").then_some(&["demo"][..]);
+    let commands = [
+        &["simulate", "--pgn", "/no/file"][..],
+        &["record", "--port", "/no/port", "--out", "/no/file"],
+    ];
+    for command in demo.into_iter().chain(commands) {
+        let works: fn(Family) -> bool = match command[0] {
+            "record" => jadoube::board::is_supported,
+            _ => jadoube::sim::is_simulated,
+        };
+        let all = Family::ALL.iter().copied();
+        let (offered, others): (Vec<Family>, Vec<Family>) = all.partition(|family| works(*family));
+        let words: Vec<&str> = offered.iter().map(|family| family.as_str()).collect();
+        let list = format!("[possible values: {}]", words.join(", "));
+        let help = output(&[command[0], "--help"]);
+        assert!(stdout(&help).contains(&list), "{}", stdout(&help));
+        for family in others {
+            let refused = output(&[command, &["--board", family.as_str()]].concat());
+            assert_eq!(refused.status.code(), Some(2), "{family}");
+            assert!(stderr(&refused).contains(&list), "{}", stderr(&refused));
+        }
+        for family in offered.iter().filter(|_| command[0] != "demo") {
+            let taken = output(&[command, &["--board", family.as_str()]].concat());
+            assert_eq!(taken.status.code(), Some(1), "{}", stderr(&taken));
+        }
+    }
+}
+
+#[test]
+fn outputs_of_replay_exclude_each_other_as_its_help_says() {
+    let outputs = ["--json", "--stages", "--summary", "--pgn"];
+    let help = output(&["replay", "--help"]);
+    assert!(stdout(&help).contains("At most one of --json, --stages, --summary and --pgn"));
+    for (index, one) in outputs.iter().enumerate() {
+        for other in &outputs[index + 1..] {
+            let both = output(&["replay", "/no/file", one, other]);
+            assert_eq!(both.status.code(), Some(2), "{one} {other}");
+        }
+    }
+}
+
 #[test]
 fn schemas_go_to_standard_output_as_one_object() {
     let output = output(&["schema"]);

@@ -542,6 +542,80 @@ async fn a_restart_in_mid_game_leaves_the_record_and_tells_what_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_game_that_is_over_never_begins_again() {
+    let Some((broker, reader, machine, board)) = hall().await else {
+        return;
+    };
+    let _plug = machine.plug("ttyACM0", &board);
+    let two = "port = \"auto\"\n[[table]]\nname = \"13\"\nport = \"/dev/none\"";
+    let node = Node::start(&machine, broker.port, two);
+    let command = async |verb: &str, id: &str, table: &str, args: Value| {
+        let body = json!({"id": id, "table": table, "args": args});
+        let topic = format!("{PREFIX}/cmd/pi07/{verb}");
+        reader.publish(&topic, &body.to_string(), false);
+        reply(&reader, "anyone", id).await
+    };
+    let archive = |game: &str| {
+        let topic = format!("{EDGE}/archive/{game}");
+        let all = reader.all();
+        let last = all.iter().rev().find(|read| read.topic == topic);
+        last.map(|read| read.text.clone())
+    };
+    let refused_as = |reply: &Value, why: &str| {
+        let error = reply["error"].as_str().unwrap_or_default();
+        assert!(error.contains(why), "{reply}");
+    };
+
+    pair(&reader, json!({"game": "g1", "white": "Anna"})).await;
+    play(&reader, &board, &["e2e4"]).await;
+    let elsewhere = command("arm", "1", "13", json!({"game": "g1"})).await;
+    refused_as(&elsewhere, "game g1 is being played at table 12");
+    command("result", "2", "12", json!({"result": "1-0"})).await;
+    let elsewhere = command("arm", "3", "13", json!({"game": "g1"})).await;
+    refused_as(&elsewhere, "g1 was played to its end at table 12");
+    board.carry("e4e2");
+    pair(&reader, json!({"game": "g2", "white": "Berta"})).await;
+    play(&reader, &board, &["d2d4"]).await;
+    command("result", "4", "12", json!({"result": "0-1"})).await;
+    // A name of the game before is put right.
+    let told = command("arm", "5", "12", json!({"game": "g1", "white": "Anne"})).await;
+    assert!(
+        told["note"].as_str().unwrap().contains("g1 is over"),
+        "{told}"
+    );
+    reader
+        .until("the name put right", |_| {
+            archive("g1").is_some_and(|pgn| pgn.contains("[White \"Anne\"]"))
+        })
+        .await;
+    let before = archive("g1");
+    node.stop().await;
+
+    // Of an earlier run the record is out of reach: the game is not begun anew all the same.
+    board.carry("d4d2");
+    let node = Node::start(&machine, broker.port, two);
+    let pairing = json!({"game": "g1", "white": "Anna-Lena"}).to_string();
+    reader.publish(&format!("{PREFIX}/core/table/12"), &pairing, true);
+    let refused = format!("{BOARD}/alert/operator/pairing");
+    reader
+        .until("the refusal", |all| last(all, &refused).is_some())
+        .await;
+    let text = last(&reader.all(), &refused).unwrap()["text"].to_string();
+    assert!(
+        text.contains("game g1 was played to its end before"),
+        "{text}"
+    );
+    let again = command("arm", "6", "12", json!({"game": "g1"})).await;
+    refused_as(&again, "before this start");
+    pair(&reader, json!({"game": "g3", "white": "Anna-Lena"})).await;
+    play(&reader, &board, &["c2c4"]).await;
+    assert_eq!(archive("g1"), before);
+    assert!(archive("g1").is_some_and(|pgn| pgn.contains("1. e4")));
+    node.stop().await;
+    validate(&reader.all());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_signal_ends_it_in_good_order() {
     let Some(broker) = Mosquitto::start() else {
         return;

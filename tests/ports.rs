@@ -149,6 +149,15 @@ async fn a_port_that_a_daemon_has_is_asked_of_the_daemon() {
         assert!(lines.lines().any(|line| line == ok), "{by_what}: {lines}");
     }
 
+    // Another node may not count on it.
+    fs::write(&config, written.replace("ports-test", "another")).unwrap();
+    let output = jadoube(&["check", "--config", &config]).output().unwrap();
+    let lines = stdout(&output);
+    let held =
+        format!("FAIL  table 12: {board}, on {link}: {by}\n      That is another node: stop it");
+    assert!(lines.contains(&held), "{lines}");
+    assert_eq!(output.status.code(), Some(1));
+
     // Without it the board speaks for itself again.
     drop(daemon);
     let line = until_seen("the board", usb, "dgt board 3000147740, firmware 3.1").await;

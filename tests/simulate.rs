@@ -401,11 +401,7 @@ fn what_cannot_be_played_is_told() {
     );
 
     for (arguments, expected, part) in [
-        (
-            ["--board", "certabo"],
-            2,
-            "no virtual board of the family certabo yet",
-        ),
+        (["--board", "certabo"], 2, "[possible values: dgt, psb1]"),
         (["--serial", "12"], 2, "serial number \"12\""),
         (["--time-control", "soon"], 2, "as 40/5400+30:1800+30"),
         (["--time-control", "5400d5"], 2, "as in 300+3"),

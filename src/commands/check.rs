@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let daemons = desk::ask().await;
         survey(&Roots::default(), &Settings::default(), &named, &daemons).await
     });
-    let seen = Seen::new(&seen);
+    let seen = Seen::new(&config.node, &seen);
     for table in &config.tables {
         let what = format!("table {}", table.name);
         report.add(&what, board(table, &config.tables, &seen))?;
@@ -298,23 +298,46 @@ async fn unreachable(url: &BrokerUrl) -> Option<Finding> {
 
 /// What answered, in the order in which thousands of tables ask for it.
 struct Seen<'a> {
+    /// As which node the configuration runs: a daemon of another name is not the one whose boards these are.
+    node: &'a str,
     all: &'a [Surveyed],
     by_node: HashMap<PathBuf, &'a Surveyed>,
     /// A daemon at work has its boards open, and they cannot be asked past it.
-    daemon: Option<String>,
+    daemon: Option<By<'a>>,
+}
+
+/// A program of ours that has a port.
+#[derive(Debug, Clone)]
+struct By<'a> {
+    name: String,
+    /// The node, where it is a daemon that says so.
+    node: Option<&'a str>,
 }
 
 impl<'a> Seen<'a> {
-    fn new(all: &'a [Surveyed]) -> Seen<'a> {
-        let daemon = all.iter().find_map(|surveyed| match &surveyed.answer {
+    fn new(node: &'a str, all: &'a [Surveyed]) -> Seen<'a> {
+        let daemons = all.iter().filter_map(|surveyed| match &surveyed.answer {
             Answer::Busy {
                 holder: Some(holder),
                 ..
-            } if is_jadoube(&Some(holder.clone())) => Some(holder.to_string()),
-            Answer::Served { by, .. } => Some(by.clone()),
+            } if is_jadoube(&Some(holder.clone())) => Some(By {
+                name: holder.to_string(),
+                node: None,
+            }),
+            Answer::Served { by, node, .. } => Some(By {
+                name: by.clone(),
+                node: Some(node),
+            }),
             _ => None,
         });
+        // Its own one explains best what it lacks.
+        let daemon = daemons.max_by_key(|by| match by.node {
+            Some(of) if of == node => 2,
+            None => 1,
+            Some(_) => 0,
+        });
         Seen {
+            node,
             all,
             by_node: all
                 .iter()
@@ -342,12 +365,13 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
                 _ => None,
             })
     };
-    let serving = |is_it: &dyn Fn(&Held) -> bool| {
+    let serving = |is_it: &dyn Fn(&Held, &str) -> bool| {
         seen.all.iter().find_map(|surveyed| match &surveyed.answer {
             Answer::Served {
                 by,
+                node,
                 held: Some(held),
-            } if is_it(held) => Some(told(held, by)),
+            } if is_it(held, node) => Some(told(table, held, by, node == seen.node)),
             _ => None,
         })
     };
@@ -373,14 +397,15 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
                     holder: Some(holder),
                     ..
                 } if is_jadoube(&Some(holder.clone())) => Finding::Untried(format!(
-                    "{} is in use by the running {holder}",
+                    "{} is in use by the running {holder}; stop it if it is not this table's",
                     path.display()
                 )),
                 Answer::Served {
                     by,
+                    node,
                     held: Some(held),
-                } => told(held, by),
-                Answer::Served { by, held: None } => Finding::Untried(format!(
+                } => told(table, held, by, node == seen.node),
+                Answer::Served { by, held: None, .. } => Finding::Untried(format!(
                     "{} is in use by the running {by}, which is finding out what it is",
                     path.display()
                 )),
@@ -399,7 +424,7 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
             {
                 return found(identity, &device.path);
             }
-            serving(&|held| held.answers_to(serial))
+            serving(&|held, _| held.answers_to(serial))
                 .unwrap_or_else(|| absent(format!("board {serial} is not connected"), seen))
         }
         config::Device::Auto => {
@@ -427,21 +452,34 @@ fn board(table: &Table, tables: &[Table], seen: &Seen) -> Finding {
                 .nth(place)
             {
                 Some((device, identity)) => found(identity, &device.path),
-                None => serving(&|held| held.table == table.name.as_str()).unwrap_or_else(|| {
-                    let missing = match boards().next() {
-                        Some(_) => "no board is left for it",
-                        None => "no board is connected",
-                    };
-                    absent(missing.to_owned(), seen)
-                }),
+                None => {
+                    serving(&|held, node| node == seen.node && held.table == table.name.as_str())
+                        .unwrap_or_else(|| {
+                            let missing = match boards().next() {
+                                Some(_) => "no board is left for it",
+                                None => "no board is connected",
+                            };
+                            absent(missing.to_owned(), seen)
+                        })
+                }
             }
         }
     }
 }
 
 /// A board as the daemon that has it open sees it.
-fn told(held: &Held, by: &str) -> Finding {
+fn told(table: &Table, held: &Held, by: &str, is_own: bool) -> Finding {
     let told = format!("{held}, on {}: in use by the running {by}", held.port);
+    if !is_own {
+        return fail(
+            told,
+            "That is another node: stop it, or give this table a board of its own; `jadoube ports` lists them.",
+        );
+    }
+    if held.table != table.name.as_str() {
+        // It was started with another configuration than this one.
+        return Finding::Untried(format!("{told}; restart that one to give it to this table"));
+    }
     match held.status.as_deref() {
         // Noise has been taken for a board before.
         Some("ok") | None if held.family.is_none() => fail(
@@ -458,8 +496,15 @@ fn told(held: &Held, by: &str) -> Finding {
 
 /// A board that did not answer, and the likeliest cause.
 fn absent(missing: String, seen: &Seen) -> Finding {
-    if let Some(holder) = &seen.daemon {
-        return Finding::Untried(format!("{missing}, unless the running {holder} has it"));
+    if let Some(by) = &seen.daemon {
+        let told = format!("{missing}, unless the running {} has it", by.name);
+        return match by.node.is_none_or(|node| node == seen.node) {
+            true => Finding::Untried(told),
+            false => fail(
+                told,
+                "Plug it in and switch it on, or stop that other node if the board is its own; `jadoube ports` lists both.",
+            ),
+        };
     }
     let refused = seen.all.iter().find_map(|surveyed| match &surveyed.answer {
         Answer::Refused(refusal) | Answer::Busy { refusal, .. } => Some(refusal),
@@ -531,7 +576,7 @@ mod tests {
 
     fn findings(tables: &str, seen: &[Surveyed]) -> Vec<String> {
         let config = config(tables);
-        let seen = Seen::new(seen);
+        let seen = Seen::new(&config.node, seen);
         let say = |table| match board(table, &config.tables, &seen) {
             Finding::Ok(how) => format!("ok {how}"),
             Finding::Untried(why) => format!("- {why}"),
@@ -592,7 +637,7 @@ mod tests {
         assert_eq!(
             findings(tables, &[at("/dev/c", busy("jadoube"))]),
             [
-                "- /dev/c is in use by the running jadoube (pid 7)",
+                "- /dev/c is in use by the running jadoube (pid 7); stop it if it is not this table's",
                 "- board 5 is not connected, unless the running jadoube (pid 7) has it",
             ]
         );
@@ -602,6 +647,51 @@ mod tests {
                 "FAIL /dev/c is in use",
                 "FAIL board 5 is not connected: /dev/c is in use"
             ]
+        );
+    }
+
+    #[test]
+    fn a_board_that_another_node_has_is_not_well() {
+        let tables = "node = \"pi07\"\n[[table]]\nname = \"1\"\nport = \"/dev/c\"\n\
+            [[table]]\nname = \"2\"\nserial = \"5\"\n[[table]]\nname = \"3\"\nport = \"auto\"";
+        let served = |node: &str| {
+            at(
+                "/dev/c",
+                Answer::Served {
+                    by: format!("jadoube (pid 7, node {node})"),
+                    node: node.into(),
+                    held: Some(Box::new(Held {
+                        port: "/dev/c".into(),
+                        device: "/dev/c".into(),
+                        table: "3".into(),
+                        status: Some("ok".into()),
+                        family: Some("dgt".into()),
+                        serial: Some("5".into()),
+                        ..Held::default()
+                    })),
+                },
+            )
+        };
+        let held =
+            "dgt board 5, table 3, ok, on /dev/c: in use by the running jadoube (pid 7, node";
+        assert_eq!(
+            findings(tables, &[served("pi08")]),
+            [
+                format!("FAIL {held} pi08)"),
+                format!("FAIL {held} pi08)"),
+                "FAIL no board is connected, unless the running jadoube (pid 7, node pi08) has it"
+                    .to_owned(),
+            ]
+        );
+        // The node's own daemon may have been started with another configuration.
+        let restart = "restart that one to give it to this table";
+        assert_eq!(
+            findings(tables, &[served("pi08"), served("pi07")])[2],
+            format!("ok {held} pi07)")
+        );
+        assert_eq!(
+            findings(tables, &[served("pi07")])[0],
+            format!("- {held} pi07); {restart}")
         );
     }
 
@@ -626,7 +716,9 @@ mod tests {
             short_serial: None,
             firmware: None,
         };
-        let Finding::Fail(refusal) = told(&held, "jadoube (pid 7)") else {
+        let config = config("[[table]]\nname = \"1\"\nport = \"/dev/c\"");
+        let table = &config.tables[0];
+        let Finding::Fail(refusal) = told(table, &held, "jadoube (pid 7)", true) else {
             panic!("nobody knows what it is");
         };
         assert!(refusal.reason.starts_with("no board that jadoube knows"));
@@ -634,7 +726,7 @@ mod tests {
             family: Some("dgt".into()),
             ..held
         };
-        assert!(matches!(told(&known, ""), Finding::Ok(_)));
+        assert!(matches!(told(table, &known, "", true), Finding::Ok(_)));
     }
 
     /// What the check says of something that answers like this, and `hangs_up` or stays.

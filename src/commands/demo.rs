@@ -32,6 +32,7 @@ use crate::daemon::node::{self, Parts};
 use crate::daemon::serial::Roots;
 use crate::outbox::MemoryOutbox;
 use crate::sim::afternoon;
+use crate::sim::is_simulated;
 use crate::sim::player::{self, Player, TableOptions};
 use crate::wire::Family;
 use broker::Ports;
@@ -43,17 +44,18 @@ use programme::{Choice, ProgrammeError, TableProgramme};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How many boards play; 3 unless given, and all 8 of the afternoon
+    /// How many boards play, up to 100; 3 unless given, and all 8 of the afternoon
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
     pub boards: Option<u16>,
-    /// The make of the boards: dgt or psb1; unless given, boards of both makes play the built-in games, and dgt boards those of a file
-    #[arg(long, value_name = "FAMILY")]
+    /// The make of the boards; unless given, boards of both makes play the built-in games, and dgt boards those of a file. The
+    /// afternoon has its own
+    #[arg(long, value_name = "FAMILY", value_parser = super::families(is_simulated))]
     pub board: Option<Family>,
     /// What is shown: "incidents" beside the moves of the built-in games, or an "afternoon" in a hall: 8 boards, 3 rounds, and all
-    /// that happens between them, in some 4 minutes
+    /// that happens between them, in some 4 minutes. Not with --pgn
     #[arg(long, value_name = "NAME", conflicts_with = "pgn")]
     pub scene: Option<String>,
-    /// How fast the players think: 1 is the usual, 2 twice as fast; everything else takes its real time
+    /// How fast the players think, up to 1000: 1 is the usual, 2 twice as fast; everything else takes its real time
     #[arg(long, value_name = "X", value_parser = super::speed)]
     pub speed: Option<f64>,
     /// Play the games of this file, without incidents
@@ -78,9 +80,6 @@ pub fn run(args: Args) -> Result<(), Failure> {
 
 /// What the arguments ask for.
 fn tables(args: &Args) -> Result<Vec<TableProgramme>, Failure> {
-    if let Some(family) = args.board {
-        super::check_simulated(family)?;
-    }
     let speed = args.speed.unwrap_or(1.0);
     match args.scene.as_deref() {
         None | Some(INCIDENTS) => {}

@@ -7,10 +7,10 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 
 use crate::config::ConfigError;
-use crate::sim::is_simulated;
 use crate::wire::Family;
 
 pub mod check;
@@ -32,7 +32,7 @@ pub const DEFAULT_CONFIG: &str = "/etc/jadoube/jadoube.toml";
 #[derive(Debug, Parser)]
 #[command(name = "jadoube", version, arg_required_else_help = true)]
 #[command(
-    after_help = "JADOUBE_LOG sets what is logged to standard error: error, warn, info (default), debug, trace.\n\
+    after_help = "JADOUBE_LOG sets what is logged to standard error: error, warn, info (default; in demo error), debug, trace.\n\
     Exit codes: 0 ok, 1 failed, 2 wrong usage, 78 bad configuration."
 )]
 pub struct Cli {
@@ -57,27 +57,15 @@ pub enum Command {
     Ports(ports::Args),
     /// Try the configuration: broker, ports, files
     Check(check::Args),
-    /// Write the JSON Schemas of all payloads
+    /// Write the JSON Schemas of all payloads, of commands and of pairings
     Schema(schema::Args),
 }
 
-/// Refuses a family of boards that cannot be played virtually.
-fn check_simulated(family: Family) -> Result<(), Failure> {
-    if is_simulated(family) {
-        return Ok(());
-    }
+/// Takes the families of boards for which a command works, and lists them; those that only have a name yet are none.
+fn families(works: fn(Family) -> bool) -> impl TypedValueParser<Value = Family> {
     let all = Family::ALL.iter().copied();
-    let known: Vec<&str> = all
-        .filter(|family| is_simulated(*family))
-        .map(Family::as_str)
-        .collect();
-    Err(Failure::usage(format!(
-        "there is no virtual board of the family {family} yet"
-    ))
-    .advise(format!(
-        "Leave --board out, or say --board {}.",
-        known.join(" or ")
-    )))
+    let working = all.filter(move |family| works(*family));
+    PossibleValuesParser::new(working.map(Family::as_str)).try_map(|word| word.parse::<Family>())
 }
 
 impl Command {
@@ -353,6 +341,12 @@ mod tests {
                 .is_some_and(|chain| chain.starts_with("line 1, column 1: "))
         );
         assert!(failure.advice().is_some());
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
     }
 
     #[test]

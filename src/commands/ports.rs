@@ -67,8 +67,9 @@ fn lines(devices: &[Surveyed]) -> Vec<String> {
                 Answer::Served {
                     by,
                     held: Some(held),
+                    ..
                 } => format!("{held}: in use by the running {by}"),
-                Answer::Served { by, held: None } => {
+                Answer::Served { by, held: None, .. } => {
                     format!("in use by the running {by}, which is finding out what it is")
                 }
                 Answer::Busy { refusal, .. }
@@ -149,6 +150,7 @@ mod tests {
         };
         let served = |held: Option<Held>| Answer::Served {
             by: "jadoube (pid 12, node pi07)".into(),
+            node: "pi07".into(),
             held: held.map(Box::new),
         };
         let lines = lines(&[

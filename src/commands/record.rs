@@ -26,8 +26,8 @@ pub struct Args {
     /// The serial port of the board
     #[arg(long, value_name = "P")]
     pub port: String,
-    /// The make of the board: dgt or psb1; unless given, what is known to have the port's USB id, or else dgt
-    #[arg(long, value_name = "FAMILY")]
+    /// The make of the board; unless given, what is known to have the port's USB id, or else dgt
+    #[arg(long, value_name = "FAMILY", value_parser = super::families(board::is_supported))]
     pub board: Option<Family>,
     /// The trace to write; must not exist yet
     #[arg(long, value_name = "FILE")]
@@ -38,12 +38,6 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    if let Some(family) = args.board.filter(|family| !board::is_supported(*family)) {
-        return Err(
-            Failure::usage(format!("boards of family {family} cannot be read yet"))
-                .advise("Leave --board out."),
-        );
-    }
     runtime.block_on(record(&args))
 }
 

@@ -13,8 +13,9 @@ use crate::trace::Trace;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without --json, --stages, --summary or --pgn a few lines for people are printed for each trace.\n\
-    A trace goes by its file name without folder and without .trace; with --json each line names it where several are given.\n\
+    after_help = "At most one of --json, --stages, --summary and --pgn can be given; without any a few lines for people are printed for each trace.\n\
+    A trace goes by its file name without folder and without .trace. Where several are given, each line of --json names it, and --stages\n\
+    puts it in front; --summary always names it, and --pgn never.\n\
     A trace that cannot be read does not keep the others from being replayed, but ends with exit code 1.\n\
     Commands in a trace that could not be carried out are told on standard error."
 )]

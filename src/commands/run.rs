@@ -13,7 +13,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["port", "table"])]
     pub config: Option<PathBuf>,
     /// The serial port of the only board, or auto; no configuration is read then: the event is "open", the node this machine's
-    /// host name, and records go to ~/.local/state/jadoube
+    /// host name, and records go to $XDG_STATE_HOME/jadoube, else ~/.local/state/jadoube
     #[arg(long, value_name = "P")]
     pub port: Option<String>,
     /// The name of that board's table [default: 1]

@@ -19,6 +19,7 @@ use crate::sim::afternoon;
 use crate::sim::board::VirtualBoard;
 use crate::sim::clock::ClockControl;
 use crate::sim::hands::{self, Level, Pace};
+use crate::sim::is_simulated;
 use crate::sim::line::Line;
 use crate::sim::pgn::SimGame;
 use crate::sim::player::{self, Player, TableOptions};
@@ -32,29 +33,36 @@ pub struct Args {
     /// The games to play, one after the other; the first begins once somebody reads the board
     #[arg(long, value_name = "FILE", required_unless_present = "scene")]
     pub pgn: Option<PathBuf>,
-    /// Instead of a file, what happens at a table in a scene; there is "afternoon", three games with all that comes between them
+    /// Instead of a file, what happens at a table in a scene; there is "afternoon", three games with all that comes between them.
+    /// Board, hands and pace are the scene's own: not with --board, --hands, --speed, --serial, --time-control or --rotated
     #[arg(
         long,
         value_name = "NAME",
         conflicts_with_all = ["pgn", "board", "hands", "speed", "serial", "time_control", "rotated"]
     )]
     pub scene: Option<SceneName>,
-    /// Which table of the scene
+    /// Which table of the scene, 1 to 8
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
+        requires = "scene",
         conflicts_with = "pgn",
         value_parser = clap::value_parser!(u16).range(1..=afternoon::TABLES as i64)
     )]
     pub table: u16,
-    /// The make of the board: dgt or psb1
-    #[arg(long, value_name = "FAMILY", default_value_t = Family::Dgt)]
+    /// The make of the board
+    #[arg(
+        long,
+        value_name = "FAMILY",
+        default_value_t = Family::Dgt,
+        value_parser = super::families(is_simulated)
+    )]
     pub board: Family,
     /// A symbolic link to the pty, so that its name is known beforehand
     #[arg(long, value_name = "PATH")]
     pub link: Option<PathBuf>,
-    /// How fast time goes: 1 is real time, 10 ten times as fast
+    /// How fast time goes, up to 1000: 1 is real time, 10 ten times as fast
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = super::speed)]
     pub speed: f64,
     /// How the players handle the men
@@ -66,7 +74,7 @@ pub struct Args {
     /// The serial number that the virtual board tells: 5 digits, or 10 as newer DGT boards have; of a PSB1 board its name
     #[arg(long, value_name = "N")]
     pub serial: Option<String>,
-    /// The time control, as in PGN; that of the first game unless given
+    /// The time control, as in PGN; unless given, that of the first game that names one, else 5400+30, or 300 in blitz
     #[arg(long, value_name = "CONTROL")]
     pub time_control: Option<ClockControl>,
     /// Seconds that a move takes on average, where the game has no clock times; not in blitz
@@ -391,7 +399,6 @@ fn player(args: &Args) -> Result<Player, Failure> {
     let Some(path) = &args.pgn else {
         return at_table_of_scene(args);
     };
-    super::check_simulated(args.board)?;
     let games = games::load(path)?;
     let control = args
         .time_control

@@ -3,7 +3,7 @@
 //! A card that is dying or full may keep a writer waiting for seconds, and no board may wait for that: one thread of its own
 //! writes, and what it cannot take any more is given up. A failure is said once, and the daemon goes on.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use super::serial::Refusal;
 use crate::Millis;
 use crate::board;
 use crate::clock::control::TimeControl;
-use crate::game::Arming;
+use crate::game::{Arming, Game};
+use crate::laws::position::Position;
 use crate::laws::ruleset::{Ruleset, Variant};
 use crate::trace::{Event, Header, Writer};
 use crate::wire::Family;
@@ -39,6 +40,7 @@ impl Files {
             state_dir: state_dir.to_owned(),
             traces: BTreeMap::new(),
             pgn_failed: false,
+            written: BTreeSet::new(),
             trace_failed: false,
         };
         std::thread::Builder::new()
@@ -55,7 +57,7 @@ impl Files {
         })
     }
 
-    /// Keeps the PGN of a closed game as `pgn/{game}.pgn`, in place of an earlier one.
+    /// Keeps the PGN of a closed game as `pgn/{game}.pgn`, in place of what this run has kept there; an earlier run's is moved aside.
     pub fn keep_pgn(&mut self, game: &str, text: &str) {
         self.send(Job::Pgn {
             game: game.to_owned(),
@@ -266,6 +268,22 @@ pub struct Start {
     pub arming: Option<Arming>,
 }
 
+impl Start {
+    pub fn of(game: &Game, arming: Option<Arming>) -> Start {
+        let (start, rules) = (&game.line.start, &game.terms.rules);
+        let fen = start.fen();
+        Start {
+            fen: (fen != Position::initial().fen()).then_some(fen),
+            chess960: start.castling_mode().is_chess960(),
+            ruleset: Some(rules.ruleset),
+            variant: Some(rules.variant),
+            supervised: Some(rules.supervised),
+            time_control: game.terms.time_control.clone(),
+            arming,
+        }
+    }
+}
+
 /// Jobs that may wait for the thread.
 const JOBS: usize = 4096;
 /// A trace of one game. A day of a board that sends its clock's time without a pause comes to less.
@@ -300,6 +318,8 @@ struct Desk {
     traces: BTreeMap<String, Kept>,
     pgn_failed: bool,
     trace_failed: bool,
+    /// The games whose PGN this run has written.
+    written: BTreeSet<String>,
 }
 
 /// A trace that is being written.
@@ -388,14 +408,35 @@ impl Desk {
     }
 
     /// A reader of the folder finds the old file or the new one, never half of it.
-    fn keep_pgn(&self, game: &str, text: &str) -> io::Result<()> {
+    fn keep_pgn(&mut self, game: &str, text: &str) -> io::Result<()> {
         let folder = self.state_dir.join("pgn");
         fs::create_dir_all(&folder)?;
         let part = folder.join(format!("{game}.pgn.part"));
         let mut file = File::create(&part)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&part, folder.join(format!("{game}.pgn")))
+        let path = folder.join(format!("{game}.pgn"));
+        if !self.written.contains(game) {
+            move_aside(&folder, game, &path)?;
+            if self.written.len() >= MOST_WRITTEN {
+                self.written.clear();
+            }
+            self.written.insert(game.to_owned());
+        }
+        fs::rename(&part, path)
+    }
+}
+
+/// The names of games come again at the next event.
+fn move_aside(folder: &Path, game: &str, path: &Path) -> io::Result<()> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut asides =
+        (1..MOST_SAME).map(|number| folder.join(format!("{game}-earlier-{number}.pgn")));
+    match asides.find(|aside| !aside.exists()) {
+        Some(aside) => fs::rename(path, aside),
+        None => Ok(()),
     }
 }
 
@@ -418,6 +459,8 @@ fn create(folder: &Path, name: &str) -> io::Result<File> {
 
 /// Files of one game.
 const MOST_SAME: u32 = 1000;
+/// Games that a run is known to have written.
+const MOST_WRITTEN: usize = 10_000;
 
 /// About what an event takes in the file: three characters a byte, and the time.
 fn written(event: &Event) -> usize {
@@ -519,6 +562,7 @@ mod tests {
             state_dir: folder.path().to_owned(),
             traces: BTreeMap::new(),
             pgn_failed: false,
+            written: BTreeSet::new(),
             trace_failed: false,
         };
         let (jobs, inbox) = sync_channel(100);
@@ -567,6 +611,22 @@ mod tests {
         assert_eq!(text, "1. e4 e5 *\n");
         assert!(!folder.path().join("pgn/g1.pgn.part").exists());
     }
+
+    #[tokio::test]
+    async fn the_pgn_of_an_earlier_run_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["1. e4 *\n", "1. d4 *\n", "1. c4 *\n"] {
+            let mut files = Files::new(folder.path()).unwrap();
+            files.keep_pgn("g1", "*\n");
+            files.keep_pgn("g1", text);
+            files.finish(DEADLINE).await;
+        }
+        let read = |name: &str| fs::read_to_string(folder.path().join("pgn").join(name)).unwrap();
+        assert_eq!(read("g1-earlier-1.pgn"), "1. e4 *\n");
+        assert_eq!(read("g1-earlier-2.pgn"), "1. d4 *\n");
+        assert_eq!(read("g1.pgn"), "1. c4 *\n");
+    }
+
     #[tokio::test]
     async fn where_nothing_can_be_written_nothing_ends() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 //! All input and output of `run`: the serial ports, the broker, the files, and the loop that ties them together. Rules live elsewhere.
 
+mod archives;
 pub mod backoff;
 pub mod desk;
 pub mod files;

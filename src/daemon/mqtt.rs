@@ -35,7 +35,7 @@ use super::backoff::Backoff;
 use super::inbox::{Inbox, Slot, inbox};
 use crate::hush::Hush;
 use crate::outbox::{Dropped, Message, NotKept, Outbox, Refusal, Tag};
-use crate::publish::topic::{Address, CORE, Topic};
+use crate::publish::topic::{Address, CORE, Topic, archives};
 use crate::publish::{Delivery, NodeStatus, Online, Publication, VERSION};
 use crate::text::one_line;
 
@@ -752,6 +752,15 @@ impl Driver {
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
         // We want to know what an earlier run has kept, and what somebody else leaves at the broker in our name.
+        // What an earlier run has finished is asked for once; it may be much, and what was dropped of it is in nobody's way.
+        let asks = self.settings.is_node && !self.is_back;
+        let finished = asks.then(|| Filter {
+            path: format!("{}{}", self.prefix, archives(&self.settings.node)),
+            qos: QoS::AtMostOnce,
+            nolocal: true,
+            preserve_retain: true,
+            retain_forward_rule: RetainForwardRule::OnEverySubscribe,
+        });
         let own = self.own_states().map(|below| Filter {
             path: format!("{}{below}", self.prefix),
             qos: QoS::AtLeastOnce,
@@ -764,7 +773,7 @@ impl Driver {
             ),
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        own.chain(theirs).collect()
+        own.chain(finished).chain(theirs).collect()
     }
 
     fn handle_puback(&mut self, puback: &PubAck) -> Step {

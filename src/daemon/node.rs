@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
+use super::archives::Archives;
 use super::backoff::Backoff;
 use super::desk::{Desk, Held};
 use super::files::{Files, Start, Tracing, try_folder};
@@ -26,9 +27,8 @@ use crate::Millis;
 use crate::board;
 use crate::command::{Arm, Command, Player, Reply, Verb};
 use crate::config::{self, Config, ConfigError};
-use crate::game::Arming;
+use crate::game::{Arming, PairingError};
 use crate::hush::Hush;
-use crate::laws::position::Position;
 use crate::outbox::{Limits, MemoryOutbox};
 use crate::publish::topic::Address;
 use crate::publish::{
@@ -131,6 +131,8 @@ pub async fn run(
         store_failed: false,
         not_sent: BTreeSet::new(),
         refusals: Hush::default(),
+        archives: Archives::default(),
+        boot: boot.clone(),
     };
     let mut link = out.mqtt.status();
     let finder = Finder::new(parts.roots, parts.serial);
@@ -313,24 +315,61 @@ impl Node {
         true
     }
 
+    /// A game that an earlier run has finished.
+    fn handle_archive(&self, message: &mqtt::Incoming, out: &mut Outlets) -> bool {
+        let below = message.topic.strip_prefix(&self.prefix);
+        let Some((_, Topic::Archive { game })) = below.and_then(Topic::parse) else {
+            return false;
+        };
+        if message.retain && !message.payload.is_empty() {
+            out.archives.find(&game);
+        }
+        true
+    }
+
+    /// Why this table cannot be armed with that: the game is another table's, or was an earlier run's. What the table itself has played
+    /// is for its session to judge.
+    fn refusal(&self, name: &str, arm: &Arm, out: &Outlets) -> Option<PairingError> {
+        let game = arm.game.as_deref()?;
+        let is_elsewhere = |table: &&Table| table.name != name && table.session.is_playing(game);
+        let playing = self.tables.iter().find(is_elsewhere);
+        let playing = playing.map(|table| PairingError::Playing {
+            game: game.to_owned(),
+            table: table.name.clone(),
+        });
+        playing.or_else(|| out.archives.refusal(game, name))
+    }
+
     fn handle_message(&mut self, message: &mqtt::Incoming, out: &mut Outlets) {
-        if self.handle_record(message, out) {
+        if self.handle_record(message, out) || self.handle_archive(message, out) {
             return;
         }
+        let order = self.orders.read(message);
+        let armed = match &order {
+            Order::Pairing { table, arm } => Some((table, arm)),
+            Order::Command { table, command } => match &command.verb {
+                Verb::Arm(arm) => Some((table, arm)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let refusal = armed.and_then(|(table, arm)| self.refusal(table, arm, out));
         let (stream, boot) = (&self.stream, &self.boot);
         let tables = &mut self.tables;
-        match self.orders.read(message) {
+        match order {
             Order::Command {
                 table: name,
                 command,
             } => {
-                if let Some(table) = named(tables, &name) {
+                if let Some(why) = refusal {
+                    out.refuse(&name, *command, &why.to_string());
+                } else if let Some(table) = named(tables, &name) {
                     table.handle_command(*command, out);
                 }
             }
             Order::Pairing { table: name, arm } => {
                 if let Some(table) = named(tables, &name) {
-                    table.handle_pairing(arm, stream, boot, out);
+                    table.handle_pairing(arm, refusal, (stream, boot), out);
                 }
             }
             Order::BadPairing { table: name, why } => {
@@ -438,6 +477,8 @@ struct Outlets {
     /// Why messages were not taken; each reason is said once.
     not_sent: BTreeSet<String>,
     refusals: Hush<Instant>,
+    archives: Archives,
+    boot: String,
 }
 
 impl Outlets {
@@ -449,6 +490,21 @@ impl Outlets {
     fn reply(&mut self, topic: String, reply: &Reply) {
         let sent = self.mqtt.send(orders::answer(topic, reply));
         self.note(sent);
+    }
+
+    /// A command that does not come as far as its table's session.
+    fn refuse(&mut self, table: &str, command: Command, why: &str) {
+        let why = one_line(why, 200);
+        self.tell_refusal(&format!("table {table}: {why}"));
+        if let Some(topic) = command.reply_to {
+            let reply = Reply {
+                id: command.id,
+                ok: false,
+                error: Some(why),
+                note: None,
+            };
+            self.reply(topic, &reply);
+        }
     }
 
     fn tell_refusal(&mut self, why: &str) {
@@ -685,8 +741,18 @@ impl Table {
         self.drain(out)
     }
 
-    /// Arms the pairing, unless it is that of the game that an earlier run has seen to its end.
-    fn handle_pairing(&mut self, arm: Box<Arm>, stream: &str, boot: &str, out: &mut Outlets) {
+    /// Arms the pairing, unless its game has been seen to its end already: by an earlier run, or at another table.
+    fn handle_pairing(
+        &mut self,
+        arm: Box<Arm>,
+        refusal: Option<PairingError>,
+        (stream, boot): (&str, &str),
+        out: &mut Outlets,
+    ) {
+        let refuse = |table: &mut Table, why: String, out: &mut Outlets| {
+            let why = format!("{}: {why}", Address::Pairing { table: &table.name });
+            table.refuse_pairing(&why, stream, boot, out);
+        };
         if let Keeping::Kept(game) = &self.keeping
             && game.phase == Phase::Ended
             && is_pairing_of(&arm, game)
@@ -697,9 +763,12 @@ impl Table {
                 Address::Pairing { table: &self.name },
                 game.result
             );
-            let now = self.now(out.clock.now());
-            self.session.handle_paired(now);
-            self.drain(out);
+            self.follow_pairings(out);
+            return;
+        }
+        if let Some(why) = refusal {
+            self.follow_pairings(out);
+            refuse(self, why.to_string(), out);
             return;
         }
         // The next game's names are awaited on its topics; the last one's record is in the archive.
@@ -708,12 +777,16 @@ impl Table {
         }
         let refused = self.handle_command(Command::of(Verb::Arm(arm)), out);
         match refused {
-            Some(why) => {
-                let why = format!("{}: {why}", Address::Pairing { table: &self.name });
-                self.refuse_pairing(&why, stream, boot, out);
-            }
+            Some(why) => refuse(self, why, out),
             None => self.lower(PAIRING, out),
         }
+    }
+
+    /// A pairing stands for this table, though it arms no game.
+    fn follow_pairings(&mut self, out: &mut Outlets) {
+        let now = self.now(out.clock.now());
+        self.session.handle_paired(now);
+        self.drain(out);
     }
 
     fn refuse_pairing(&mut self, why: &str, stream: &str, boot: &str, out: &mut Outlets) {
@@ -740,6 +813,11 @@ impl Table {
                 "{name} · restart · record of {plies} plies lost. To go on: arm, accept_position with turn."
             );
             self.raise(RECORD, AlertKind::RecordLost, text, (stream, boot), out);
+        }
+        match running {
+            true => out.archives.reopen(&game.game, &name),
+            false if game.phase == Phase::Ended => out.archives.find(&game.game),
+            false => {}
         }
         if running || game.phase == Phase::Ended {
             self.keeping = Keeping::Kept(Box::new(game));
@@ -924,9 +1002,22 @@ impl Table {
             return;
         }
         if let (Topic::Archive { game }, Body::Text(text)) = (&publication.topic, &publication.body)
-            && let Some(files) = &mut out.files
         {
-            files.keep_pgn(game, text);
+            let has_place = out.archives.keep(game, &self.name);
+            let file = match has_place {
+                true => game.clone(),
+                false => format!("{game}-{}-{}", self.name, out.boot),
+            };
+            if let Some(files) = &mut out.files {
+                files.keep_pgn(&file, text);
+            }
+            if !has_place {
+                error!(
+                    "table {}: another game {game} is in the archive already, and stays there; this one is kept as pgn/{file}.pgn. Give each game an id of its own",
+                    self.name
+                );
+                return;
+            }
         }
         let is_pgn = matches!(publication.topic, Topic::Pgn { .. } | Topic::Archive { .. });
         if is_pgn && self.delay_ms > 0 {
@@ -947,27 +1038,21 @@ impl Table {
     fn follow(&mut self, publication: &Publication, out: &mut Outlets) {
         match &publication.body {
             Body::Payload(Payload::Event(event)) => {
-                if let EventKind::GameStarted { start_fen } = &event.kind {
-                    self.before = plies_before(start_fen);
+                if let EventKind::GameStarted { .. } = &event.kind {
+                    let game = event.game.as_ref().and_then(|id| self.session.game(id));
+                    self.before = game.map_or(0, |game| game.line.start.plies_before());
                 }
                 self.log(event);
             }
             Body::Payload(Payload::Game(game)) => {
-                if let (Some(tracing), Some(files)) = (&mut self.tracing, &mut out.files) {
-                    let start = Start {
-                        fen: (!is_usual(&game.start_fen)).then(|| game.start_fen.clone()),
-                        chess960: game.chess960,
-                        ruleset: game.ruleset.parse().ok(),
-                        variant: game.variant.parse().ok(),
-                        supervised: Some(game.supervised),
-                        time_control: game
-                            .time_control
-                            .as_deref()
-                            .and_then(|text| text.parse().ok()),
-                        // What armed the table stands in an earlier trace.
-                        arming: self.session.is_armed_by_hand().then_some(Arming::Manual),
-                    };
-                    tracing.game(files, self.told, &game.game, start);
+                if let (Some(tracing), Some(files), Some(game)) = (
+                    &mut self.tracing,
+                    &mut out.files,
+                    self.session.game(&game.game),
+                ) {
+                    // What armed the table stands in an earlier trace.
+                    let arming = self.session.is_armed_by_hand().then_some(Arming::Manual);
+                    tracing.game(files, self.told, &game.id, Start::of(game, arming));
                 }
             }
             Body::Payload(Payload::BoardStatus(board)) => {
@@ -1031,15 +1116,6 @@ fn is_pairing_of(arm: &Arm, game: &publish::Game) -> bool {
         && arm.board == game.board
         && name(arm.white.as_ref()) == name(Some(&game.white))
         && name(arm.black.as_ref()) == name(Some(&game.black))
-}
-
-fn is_usual(fen: &str) -> bool {
-    fen == Position::initial().fen()
-}
-
-/// The plies before this position, by its own count.
-fn plies_before(fen: &str) -> u32 {
-    Position::from_fen(fen, false).map_or(0, |position| position.plies_before())
 }
 
 /// The number of a ply as people write it: `23.` or `23...`
@@ -1261,18 +1337,20 @@ fn random_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::position::Position;
 
     #[test]
     fn plies_are_numbered_from_the_start_position() {
-        let usual = Position::initial().fen();
-        assert!(is_usual(&usual));
-        assert_eq!(plies_before(&usual), 0);
+        let plies_before = |fen: &str| {
+            let position = Position::from_fen(fen, false);
+            position.expect("a test's position").plies_before()
+        };
+        assert_eq!(plies_before(&Position::initial().fen()), 0);
         assert_eq!(number_of(0, 1), "1.");
         assert_eq!(number_of(0, 46), "23...");
         let late = plies_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
         assert_eq!(number_of(late, 1), "40...");
         assert_eq!(number_of(late, 2), "41.");
-        assert_eq!(plies_before("garbage"), 0);
         assert_eq!(
             plies_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
             u32::MAX

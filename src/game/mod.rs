@@ -6,6 +6,7 @@
 //! * `result`: how it ends;
 //! * `pairing`: what a table is armed with;
 //! * `opening`: which game comes next, and who opens it;
+//! * `finished`: the games that are over;
 //! * [`snapshot`] and [`pgn`]: the record as others read it.
 //!
 //! What is never edited are the entries of a session (`session::entry`): a takeback, a correction or a ruling comes after the ones it
@@ -14,6 +15,7 @@
 use crate::text::words;
 
 mod clocks;
+mod finished;
 mod line;
 mod opening;
 mod pairing;
@@ -27,7 +29,7 @@ pub use line::{CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, Seen,
 pub use opening::{Armed, Openings, Terms};
 pub use pairing::{Pairing, PairingError};
 pub use record::{Change, Event, Game, Orders, Phase, Readings};
-pub use result::{ResultBy, ResultState, Sign, Verdict};
+pub use result::{Contradiction, Reason, ResultBy, ResultState, Sign, Verdict};
 
 words! {
     /// How a game begins.

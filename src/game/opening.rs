@@ -1,6 +1,7 @@
 //! Which game comes next at a table, who opens it, and what becomes of a pairing that comes while one is played.
 
-use super::{Arming, Game, Pairing};
+use super::finished::Finished;
+use super::{Arming, Game, Pairing, PairingError};
 use crate::clock::control::TimeControl;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
@@ -23,6 +24,7 @@ pub struct Openings {
     /// A game was armed by name: the table follows a pairing.
     paired: bool,
     opened: u32,
+    finished: Finished,
 }
 
 /// What arming came to.
@@ -34,6 +36,8 @@ pub enum Armed {
     Open,
     /// It waits for the game that is open to end, or for the array.
     Waits,
+    /// It is of a game that is over, and has put right who played it.
+    Finished,
 }
 
 impl Openings {
@@ -44,6 +48,7 @@ impl Openings {
             next,
             paired: false,
             opened: 0,
+            finished: Finished::default(),
         }
     }
 
@@ -57,9 +62,18 @@ impl Openings {
         self.next.get_or_insert_default();
     }
 
-    /// Takes a pairing, given the game that is open, and whether that looks as if nobody played it any more.
+    /// Takes a pairing, given the game of the table, and whether that looks as if nobody played it any more. A game that is over does
+    /// not begin again: who played it may still be put right.
     pub fn arm(&mut self, pairing: Pairing, game: Option<&mut Game>, is_left: bool) -> Armed {
         self.paired = true;
+        let id = pairing.game.clone();
+        // What it says holds from now on, whatever was told of that game before.
+        self.next.take_if(|next| id.is_some() && next.game == id);
+        if let Some(game) = id.as_deref().and_then(|id| self.finished.game_mut(id)) {
+            game.take_terms(pairing);
+            game.rev += 1;
+            return Armed::Finished;
+        }
         let Some(game) = game else {
             self.next = Some(pairing);
             return Armed::Opens;
@@ -69,11 +83,10 @@ impl Openings {
             game.adopt(pairing);
             return Armed::Open;
         }
-        let same_game = pairing.game.is_some() && pairing.game == game.pairing.game;
+        let same_game = id.as_deref().is_some_and(|id| game.is_of(id));
         if same_game && game.is_over() {
-            // It has been played: who played it may still be put right, and it does not begin again.
             game.take_terms(pairing);
-            return Armed::Open;
+            return Armed::Finished;
         }
         // Players who sat down before anybody had told who they are.
         let names_it = game.may_be_named_by(&pairing) && !(running && is_left);
@@ -124,6 +137,33 @@ impl Openings {
             .clone()
             .unwrap_or_else(|| self.game_id(table, stream));
         Game::new(id, armed, self.terms.clone(), pairing)
+    }
+
+    /// A game is over, and another one takes its place.
+    pub fn finish(&mut self, game: Game) {
+        self.finished.push(game);
+    }
+
+    /// The game before the one that is open, if it was ended.
+    pub fn last_finished(&self) -> Option<&Game> {
+        self.finished.last()
+    }
+
+    /// The game of this id, if it is one before the one that is open and its record is still here.
+    pub fn finished(&self, id: &str) -> Option<&Game> {
+        self.finished.game(id)
+    }
+
+    /// Refuses the pairing of a game that was played so long ago that only those who read along have its record.
+    pub fn check(&self, pairing: &Pairing) -> Result<(), PairingError> {
+        let is_gone = |id: &&String| self.finished.knows(id) && self.finished(id).is_none();
+        match pairing.game.as_ref().filter(is_gone) {
+            Some(id) => Err(PairingError::Played {
+                game: id.clone(),
+                place: "here".to_owned(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Whether the next game is armed already.

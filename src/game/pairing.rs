@@ -38,6 +38,12 @@ pub enum PairingError {
     Rules(#[from] UnknownName),
     #[error("time_control: {0}")]
     TimeControl(#[from] TimeControlError),
+    #[error(
+        "game {game} was played to its end {place}; another one needs an id of its own, and its names are put right in its PGN"
+    )]
+    Played { game: String, place: String },
+    #[error("game {game} is being played at table {table}")]
+    Playing { game: String, table: String },
 }
 
 impl Default for Pairing {

@@ -168,6 +168,19 @@ impl Game {
         self.change();
     }
 
+    /// What it is called: by its own id, and by its pairing, which may have come when it had one already.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        let paired = self.pairing.game.as_deref();
+        [self.id.as_str()]
+            .into_iter()
+            .chain(paired.filter(|id| *id != self.id))
+    }
+
+    /// Whether this is the game of that id.
+    pub fn is_of(&self, id: &str) -> bool {
+        self.ids().any(|own| own == id)
+    }
+
     /// Whether this pairing may say who plays it: nobody had told so far.
     pub(super) fn may_be_named_by(&self, pairing: &Pairing) -> bool {
         pairing.is_named()

@@ -3,10 +3,12 @@
 use super::record::{Event, Game};
 use super::{CompletedBy, CorrectionReason, Ply, Seen};
 use crate::Millis;
+use crate::laws::position::Ending;
 use crate::laws::result::{CENTRE, GameResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Move, Role};
+use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -32,11 +34,53 @@ pub struct Verdict {
     pub state: Option<ResultState>,
     /// PGN Termination.
     pub termination: Option<String>,
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
 }
 
-/// Why a result that the kings may have shown is only proposed.
-const HELD: &str = "the kings may only be in the hand";
+/// Why a game stands as it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// Mate or stalemate is on the board, or may be.
+    Board(Ending),
+    /// Men in the hand would look as the kings do that show the result.
+    KingsInHand,
+    /// The kings have shown another result than before.
+    KingsAnew,
+    /// The next game was set up.
+    LeftUnfinished,
+    /// In somebody's words.
+    Told(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Board(ending) => ending.fmt(f),
+            Reason::KingsInHand => f.write_str("the kings may only be in the hand"),
+            Reason::KingsAnew => f.write_str("the kings were placed anew"),
+            Reason::LeftUnfinished => f.write_str("left unfinished"),
+            Reason::Told(words) => f.write_str(words),
+        }
+    }
+}
+
+/// What speaks against a result that the kings show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contradiction {
+    FlagOfTheOther,
+    ClockRuns,
+    Ended(GameResult),
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Contradiction::FlagOfTheOther => f.write_str("the flag of the other side is down"),
+            Contradiction::ClockRuns => f.write_str("the clock runs"),
+            Contradiction::Ended(result) => write!(f, "the game ended {result}"),
+        }
+    }
+}
 
 /// What became of a result that the kings showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +90,7 @@ pub enum Sign {
     /// It is proposed.
     Proposed,
     /// It is only proposed, because something contradicts it.
-    Contradicted(String),
+    Contradicted(Contradiction),
     /// The game ends so.
     Ends(Verdict),
     /// The game had ended otherwise, by the kings too.
@@ -72,9 +116,9 @@ impl Verdict {
         }
     }
 
-    pub fn reason(self, reason: impl Into<String>) -> Verdict {
+    pub fn reason(self, reason: Reason) -> Verdict {
         Verdict {
-            reason: Some(reason.into()),
+            reason: Some(reason),
             ..self
         }
     }
@@ -87,7 +131,7 @@ impl Game {
         let ending = self.line.tip().ending().filter(|_| !self.is_over())?;
         let verdict = Verdict::set(ending.result(), Some(ResultBy::Board))
             .termination("normal")
-            .reason(ending.to_string());
+            .reason(Reason::Board(ending));
         let ends_otherwise = |(keep, line): (usize, &str)| {
             let read = self.line.reading(keep, line);
             let tip = read.as_ref().and_then(|read| read.last());
@@ -123,18 +167,16 @@ impl Game {
     }
 
     fn is_ending_proposed(&self) -> bool {
-        let Verdict {
-            by, state, reason, ..
-        } = &self.verdict;
-        *state == Some(ResultState::Proposed) && *by == Some(ResultBy::Board) && reason.is_some()
+        let verdict = &self.verdict;
+        verdict.state == Some(ResultState::Proposed)
+            && matches!(verdict.reason, Some(Reason::Board(_)))
     }
 
     /// The result that the kings may have shown, or men that were only in the hand.
     pub fn likely_sign(&self) -> Option<Verdict> {
         let verdict = &self.verdict;
         let is_likely = verdict.state == Some(ResultState::Proposed)
-            && verdict.by == Some(ResultBy::Kings)
-            && verdict.reason.as_deref() == Some(HELD);
+            && verdict.reason == Some(Reason::KingsInHand);
         let shown = Verdict::set(verdict.result, Some(ResultBy::Kings));
         is_likely.then(|| shown.termination("normal"))
     }
@@ -175,12 +217,13 @@ impl Game {
             self.verdict.result = result;
             self.verdict.by = Some(by);
             self.verdict.state = Some(ResultState::Proposed);
+            self.verdict.reason = None;
             self.change();
         }
     }
 
     /// The game goes on, as if nobody had said how it ended.
-    pub fn reopen(&mut self, reason: Option<String>) {
+    pub fn reopen(&mut self, reason: Option<Reason>) {
         self.verdict = Verdict {
             reason,
             ..Verdict::default()
@@ -214,9 +257,9 @@ impl Game {
         let loser = result.loser();
         let on_time = loser.is_some_and(flag);
         let contradiction = if loser.is_some_and(|loser| flag(!loser)) && !on_time {
-            Some("the flag of the other side is down")
+            Some(Contradiction::FlagOfTheOther)
         } else if clock_runs {
-            Some("the clock runs")
+            Some(Contradiction::ClockRuns)
         } else {
             None
         };
@@ -225,11 +268,11 @@ impl Game {
         }
         if let Some(why) = contradiction {
             self.propose_result(result, ResultBy::Kings);
-            return Sign::Contradicted(why.into());
+            return Sign::Contradicted(why);
         }
         if propose || may_be_play {
             self.propose_result(result, ResultBy::Kings);
-            self.verdict.reason = may_be_play.then(|| HELD.into());
+            self.verdict.reason = may_be_play.then_some(Reason::KingsInHand);
             return Sign::Proposed;
         }
         let termination = if on_time { "time forfeit" } else { "normal" };
@@ -244,11 +287,11 @@ impl Game {
         }
         if propose || self.verdict.by != Some(ResultBy::Kings) {
             self.propose_result(result, ResultBy::Kings);
-            return Sign::Contradicted(format!("the game ended {ended}"));
+            return Sign::Contradicted(Contradiction::Ended(ended));
         }
         self.set_result(Verdict {
             result,
-            reason: Some("the kings were placed anew".into()),
+            reason: Some(Reason::KingsAnew),
             ..self.verdict.clone()
         });
         Sign::Corrected
@@ -364,6 +407,22 @@ mod tests {
         assert_eq!(game.verdict.result, GameResult::Draw);
         assert!(game.verdict.reason.is_some());
         assert_eq!(told(&mut game), Some(Event::Ended(game.verdict.clone())));
+    }
+
+    #[test]
+    fn men_in_the_hand_are_told_from_words_and_from_other_proposals() {
+        let mut game = game();
+        let told = game.handle_sign(GameResult::Draw, true, false, false);
+        assert_eq!(told, Sign::Proposed);
+        assert!(game.likely_sign().is_some());
+        // Somebody says otherwise.
+        game.propose_result(GameResult::WhiteWins, ResultBy::Board);
+        assert_eq!((game.likely_sign(), &game.verdict.reason), (None, &None));
+        // The arbiter may say the same words.
+        let words = Reason::KingsInHand.to_string();
+        game.propose_result(GameResult::Draw, ResultBy::Kings);
+        game.verdict.reason = Some(Reason::Told(words));
+        assert_eq!(game.likely_sign(), None);
     }
 
     #[test]

@@ -172,6 +172,12 @@ pub fn states(node: &str) -> [String; 8] {
     ]
 }
 
+/// A filter for the finished games of a node.
+pub fn archives(node: &str) -> String {
+    let game = "+".to_owned();
+    Topic::Archive { game }.path(node)
+}
+
 /// A filter for the alerts of a node, also for an audience that only an earlier version knew.
 pub fn alerts(node: &str) -> String {
     format!("edge/{node}/board/+/alert/#")

@@ -211,6 +211,27 @@ impl Sensing {
         own & !victims
     }
 
+    /// The squares of the presser's men that are nowhere on the board, where the other squares show what his opponent has done since.
+    pub(super) fn in_hand_under_answer(&self, press: Press, cx: &Context<'_>) -> Bitboard {
+        let view = self.view(cx);
+        let (side, board) = (press.side, view.tip().board());
+        let open = self.picture.differing(board) & !self.faulty();
+        let missing = open & board.by_color(side) & self.picture.vacant();
+        let is_of = |color: Color| {
+            move |square: Square| {
+                self.picture
+                    .piece(square)
+                    .is_some_and(|man| man.color == color)
+            }
+        };
+        let is_answer = !press.spent
+            && view.tip().turn() == side
+            && self.picture.is_exact()
+            && (open & board.by_color(!side) & self.picture.vacant()).any()
+            && !open.into_iter().any(is_of(side));
+        if is_answer { missing } else { Bitboard::EMPTY }
+    }
+
     pub(super) fn is_put_back(&self, square: Square, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         let man = view.tip().board().piece_at(square);

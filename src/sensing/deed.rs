@@ -83,7 +83,7 @@ impl Sensing {
         }
 
         // A move was made and something else is wrong: the move is followed, the rest is the fault.
-        let made: Vec<(Move, Bitboard)> = tip
+        let mut made: Vec<(Move, Bitboard)> = tip
             .moves()
             .into_iter()
             .filter_map(|m| {
@@ -100,6 +100,12 @@ impl Sensing {
                 made.then(|| (m, open & !squares))
             })
             .collect();
+        // Half of a castling is no move where all of it was made.
+        let all: Vec<Bitboard> = made.iter().map(|(_, rest)| *rest).collect();
+        made.retain(|(_, rest)| {
+            let is_whole = |other: &Bitboard| other == rest || !other.is_subset(*rest);
+            all.iter().all(is_whole)
+        });
         // Deeds of both sides on squares that have nothing to do with each other are faults of their own.
         if made.is_empty()
             && let Some(fault) = self.deed_of_one_side(tip, open)

@@ -292,10 +292,15 @@ impl Sensing {
             return None;
         }
         let is_unseen = is_taken_there || !self.is_put_down(before, m, view.seen_at(keep));
-        // A press may be told before a slow board shows what was done before it.
-        let has_just_pressed = self.film.last_press().is_some_and(|(side, at)| {
-            side == before.turn() && self.trail.at(to) <= at + trail::SCAN_MS
-        });
+        // A press may be told before a slow board shows what was done before it; where it knows its men, he may have been in the hand.
+        let most = match self.picture.is_exact() {
+            true => self.timing.dump,
+            false => trail::SCAN_MS,
+        };
+        let has_just_pressed = self
+            .film
+            .last_press()
+            .is_some_and(|(side, at)| side == before.turn() && self.trail.at(to) <= at + most);
         let is_over = view.is_pressed(keep) && !has_just_pressed;
         if !is_unseen || is_over || self.trail.at(to) < self.left_at(from)? {
             return None;

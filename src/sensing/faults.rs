@@ -132,6 +132,16 @@ impl Sensing {
         let told = self.faults.len();
         // A move that is found beside what is wrong is completed by this press.
         self.unspent = his_turn.then_some(press);
+        // Whoever answered has not moved out of turn.
+        let held = self.in_hand_under_answer(press, cx);
+        if held.single_square().is_some() {
+            let mut fault = self.classify(self.view(cx).tip(), held);
+            fault.level = level.min(Level::Told);
+            self.raise(fault);
+            // The answer may tell where he went.
+            self.searched = false;
+            return;
+        }
         self.note_fault_by(level, Some(side), after, cx);
         if self
             .faults
@@ -266,6 +276,8 @@ impl Sensing {
         self.next_fault += 1;
         tell(&mut self.observations, &fault);
         self.faults.push(fault);
+        // What was played beside it can be read now.
+        self.look_due = true;
     }
 
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
@@ -277,9 +289,20 @@ impl Sensing {
             .iter()
             .map(|fault| self.moved_with(fault, side, &view))
             .collect();
+        let has_moved_at = (turn != side).then(|| view.seen_at(view.len()));
         for (fault, moved) in self.faults.iter_mut().zip(moves) {
             if !fault.is_made_loud_by(side, turn) {
                 continue;
+            }
+            // Who has made his move after that had only displaced the man.
+            let is_his = fault.kind == FaultKind::IllegalMove && fault.side == Some(side);
+            if is_his && fault.level < Level::Told && has_moved_at > Some(fault.since) {
+                *fault = Fault {
+                    id: fault.id,
+                    level: fault.level,
+                    ply: fault.ply,
+                    ..Fault::new(FaultKind::Displaced, fault.squares, fault.since)
+                };
             }
             let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
             if taken_over {

@@ -72,6 +72,20 @@ impl Sensing {
                 .any(|m| is_played(&position.play(m)))
     }
 
+    /// Whether one king has come to the centre, the other is gone from where he stood, and nothing else has changed: they are on their
+    /// way to show the result, and neither moves nor answers.
+    pub(super) fn are_kings_going(&self, position: &Position) -> bool {
+        let board = position.board();
+        let open = self.picture.differing(board);
+        let came = (open & !self.picture.vacant()).single_square();
+        let is_king = |square: &Square| {
+            let man = self.picture.piece(*square);
+            CENTRE.contains(square) && man.is_none_or(|man| man.role == Role::King)
+        };
+        let left = open & self.picture.vacant();
+        came.filter(is_king).is_some() && left == board.kings() && !self.grace_passed
+    }
+
     fn kings_seen(&self) -> Option<[Square; 2]> {
         let king = |color: Color| {
             CENTRE

@@ -32,6 +32,7 @@
 //! | And how is it read, change by change? | `reread` |
 //! | How many plies were pressed for, and does the record have as many? | `tally` |
 //! | Somebody pressed: which move does that complete, and what does it make loud? | `press` |
+//! | And was that answered before it could be judged: what stood then? | `before_answer` |
 //! | What was displaced when somebody pressed stands again where it belongs: which move was that press for? | `put_right` |
 //! | Was a man only pushed to where he stands, on a board that does not know him? | `pushed` |
 //! | What differs from the record and may: set aside, in a hand, gone for good? | `aside` |
@@ -61,6 +62,7 @@ use shakmaty::{Bitboard, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
 mod aside;
+mod before_answer;
 mod castling;
 mod dead;
 mod deed;
@@ -274,6 +276,8 @@ pub struct Sensing {
     unread: Vec<dead::Unread>,
     /// Presses that are not judged yet, the oldest first.
     presses: VecDeque<Press>,
+    /// What stood as the other side began to answer what nothing explains.
+    before_answer: Option<Box<before_answer::BeforeAnswer>>,
     /// A press that was judged while this side's move was not on the board yet; it completes the move when it comes.
     unspent: Option<Press>,
     tally: Tally,
@@ -292,6 +296,8 @@ pub struct Sensing {
     check_at: Option<Millis>,
     /// How often that was told since the board last changed, or somebody pressed, and when that was.
     looked_back: (u32, Millis),
+    /// What was read of the last plies.
+    kept: reread::Kept,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -392,6 +398,7 @@ impl Sensing {
             next_fault: 1,
             unread: Vec::new(),
             presses: VecDeque::new(),
+            before_answer: None,
             unspent: None,
             tally: Tally::default(),
             away: None,
@@ -402,6 +409,7 @@ impl Sensing {
             heard_since: 0,
             check_at: None,
             looked_back: (0, 0),
+            kept: reread::Kept::default(),
             look_due: false,
             waiting: None,
             waiting_since: 0,
@@ -424,6 +432,9 @@ impl Sensing {
         look: Look,
         cx: &Context<'_>,
     ) {
+        if cx.following {
+            self.note_answer(now, changes, cx);
+        }
         let together = look == Look::Dump || changes.len() > 1;
         let mut lifted = Bitboard::EMPTY;
         let mut changed = Bitboard::EMPTY;

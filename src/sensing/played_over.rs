@@ -112,6 +112,7 @@ impl Sensing {
         if irregular
             && quiet_before
             && !self.is_on_the_way_back(&view, open)
+            && !self.are_kings_going(tip)
             && !is_victim_of(tip, square, open)
             && self.faults.iter().all(|fault| fault.level < Level::Told)
             && !explain::is_in_progress(tip, &self.picture, open)

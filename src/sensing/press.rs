@@ -162,6 +162,20 @@ impl Sensing {
         })
     }
 
+    /// Whether the presser's man was seen on the way, and has not stayed there or come down elsewhere, as far as a board can tell that
+    /// knows no men: whoever else stands astray came from another square.
+    fn has_passed_and_taken(&self, side: Color, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let from = view.last().and_then(Move::from);
+        let open = self.picture.differing(cx.line.tip().board());
+        let (left, came) = (open & self.picture.vacant(), open & !self.picture.vacant());
+        self.is_poor()
+            && self.is_gone_by(cx)
+            && self.has_gone_on(&view)
+            && view.mover(view.len()) == Some(side)
+            && from.is_some_and(|from| came.count() <= left.without(from).count())
+    }
+
     /// What the presser did from where the record does not stand: what looked like a move on its way was one, or he has captured.
     fn read_rivals_at_press(
         &mut self,
@@ -226,7 +240,17 @@ impl Sensing {
     /// Judges a press against the placement. Whenever the record has to change first, the press is put back and judged again on the
     /// record as it then is.
     pub(super) fn judge_press(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
-        if self.waiting.is_some() || self.read_at_press(now, press, cx) {
+        if self.waiting.is_some() {
+            return;
+        }
+        match self.is_answered(press, cx) {
+            true => self.judge_before_answer(now, press, cx),
+            false => self.judge_as_shown(now, press, cx),
+        }
+    }
+
+    pub(super) fn judge_as_shown(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
+        if self.read_at_press(now, press, cx) {
             return;
         }
         if let Some(press) = self.complete_at_press(now, press, cx) {
@@ -316,10 +340,18 @@ impl Sensing {
             && !press.spent
             && (press.waits || press.overtaken)
             && self.waiting.is_none()
-            && self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx))
         {
-            self.presses.push_front(press);
-            return true;
+            // Who has put his man back, and gone on, has taken back what he had not pressed.
+            let taken_back = self
+                .tentative
+                .take_if(|tentative| !tentative.shown && tentative.moves.is_empty());
+            if self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx)) {
+                self.presses.push_front(press);
+                return true;
+            }
+            if taken_back.is_some() {
+                self.tentative = taken_back;
+            }
         }
         if self.is_for_rivals(side, cx) {
             if !press.waits && !press.overtaken {
@@ -444,6 +476,9 @@ impl Sensing {
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
         }
+        if self.has_passed_and_taken(side, cx) {
+            self.tentative = None;
+        }
         // What the record explains by now is not made loud.
         self.close_restored(cx);
         if self.faults.is_empty() && self.picture.agrees_with(self.view(cx).tip().board()) {
@@ -454,7 +489,8 @@ impl Sensing {
         if self.is_loud_pending(side, his_turn, cx) {
             // What is on its way off the board has left it by then.
             let passed = self.victim_about(&self.view(cx)).unwrap_or_default();
-            if passed.any() && now < press.at + self.timing.dump {
+            let held = self.in_hand_under_answer(press, cx);
+            if (passed | held).any() && now < press.at + self.timing.dump {
                 self.wait_for_hand(press);
                 return;
             }

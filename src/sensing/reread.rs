@@ -11,7 +11,7 @@ use crate::Millis;
 use crate::board::{Contents, Picture};
 use crate::laws::position::Position;
 use shakmaty::{Bitboard, Board, ByColor, Color, Move, Piece, Role, Square, attacks};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A change that the board never told: one of a hundred.
 const UNTOLD: Weight = 46;
@@ -90,79 +90,185 @@ impl Reading {
     }
 }
 
-/// All readings of this stretch that are worth a thought, the likeliest first.
-pub(super) fn readings(
-    from: &Position,
-    last: Option<Move>,
-    picture: Picture,
-    scenes: &[(Millis, Scene)],
-    since: Millis,
-    until: Millis,
-) -> Vec<Reading> {
-    let open = picture.differing(from.board());
-    let first = Path {
-        node: None,
-        plies: 0,
-        position: from.clone(),
-        last,
-        open: open
-            .into_iter()
-            .map(|square| Open {
-                square,
-                since,
-                at: since,
-                man: picture.at(square).filter(|shown| !shown.is_empty()),
-                lifted: picture.is_empty(square),
-                filled: !picture.is_empty(square),
-                in_dump: false,
-                unheard: false,
-                changes: 1,
-                stood: 0,
-                left: None,
-            })
-            .collect(),
-        owed: Vec::new(),
-        weight: 0,
-        last_at: since,
-        moved: ByColor::default(),
-        pressed: ByColor {
-            white: true,
-            black: true,
-        },
-        taken: None,
-        others: Vec::new(),
-    };
-    let mut reader = Reader {
-        is_poor: picture.sense() != crate::board::Sense::Piece,
-        has_presses: scenes
-            .iter()
-            .any(|(_, scene)| matches!(scene, Scene::Press(_))),
-        picture,
-        nodes: Vec::new(),
-        paths: vec![first],
-        now: since,
-        until,
-        heard: Heard::Always,
-        limit: KEPT,
-    };
-    reader.begin();
-    for (at, scene) in scenes {
-        reader.now = *at;
-        reader.go_on(*scene);
-        if reader.has_tried_too_many() {
-            return Vec::new();
-        }
-    }
-    reader.end();
-    reader.finish()
+/// A stretch of play: what it begins with, and what was seen of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stretch {
+    pub(super) from: Position,
+    /// The ply before it.
+    pub(super) last: Option<Move>,
+    /// What the board showed at its beginning.
+    pub(super) picture: Picture,
+    pub(super) since: Millis,
+    pub(super) scenes: Vec<(Millis, Scene)>,
 }
 
+impl Stretch {
+    /// Whether this is the other one, gone on.
+    fn goes_on_from(&self, other: &Stretch) -> bool {
+        self.since == other.since
+            && self.last == other.last
+            && self.scenes.starts_with(&other.scenes)
+            && self.has_presses() == other.has_presses()
+            && self.picture == other.picture
+            && self.from == other.from
+    }
+
+    /// Presses are told here.
+    fn has_presses(&self) -> bool {
+        let is_press = |(_, scene): &(Millis, Scene)| matches!(scene, Scene::Press(_));
+        self.scenes.iter().any(is_press)
+    }
+}
+
+/// The stretches that were read last. Hands that never rest have the same one read again at each change: it is read on from where that
+/// ended, or it would take the longer each time the longer it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept(VecDeque<(Stretch, Reader)>);
+
+/// The last plies of a game, and more of them, are read in turn.
+const STRETCHES: usize = 3;
+
+impl Kept {
+    /// All readings of this stretch that are worth a thought, the likeliest first.
+    pub(super) fn readings(&mut self, stretch: Stretch, until: Millis) -> Vec<Reading> {
+        let known = (self.0.iter()).position(|(known, _)| stretch.goes_on_from(known));
+        let (read, mut reader) = match known.and_then(|index| self.0.remove(index)) {
+            Some((known, reader)) => (known.scenes.len(), reader),
+            None => (0, Reader::new(&stretch)),
+        };
+        for (at, scene) in &stretch.scenes[read..] {
+            // Who has tried too many does so again, whatever follows.
+            if reader.has_tried_too_many() {
+                break;
+            }
+            reader.now = *at;
+            reader.go_on(*scene);
+        }
+        let readings = match reader.has_tried_too_many() {
+            true => {
+                reader.paths.clear();
+                Vec::new()
+            }
+            false => reader.readings(until),
+        };
+        reader.forget_left_nodes();
+        if self.0.len() == STRETCHES {
+            self.0.pop_front();
+        }
+        self.0.push_back((stretch, reader));
+        readings
+    }
+}
+
+impl Reader {
+    fn new(stretch: &Stretch) -> Reader {
+        let Stretch {
+            from,
+            picture,
+            since,
+            ..
+        } = stretch;
+        let (since, picture) = (*since, picture.clone());
+        let open = picture.differing(from.board());
+        let first = Path {
+            node: None,
+            plies: 0,
+            position: from.clone(),
+            last: stretch.last,
+            open: open
+                .into_iter()
+                .map(|square| Open {
+                    square,
+                    since,
+                    at: since,
+                    man: picture.at(square).filter(|shown| !shown.is_empty()),
+                    lifted: picture.is_empty(square),
+                    filled: !picture.is_empty(square),
+                    in_dump: false,
+                    unheard: false,
+                    changes: 1,
+                    stood: 0,
+                    left: None,
+                })
+                .collect(),
+            owed: Vec::new(),
+            weight: 0,
+            last_at: since,
+            moved: ByColor::default(),
+            pressed: ByColor {
+                white: true,
+                black: true,
+            },
+            taken: None,
+            others: Vec::new(),
+        };
+        let mut reader = Reader {
+            is_poor: picture.sense() != crate::board::Sense::Piece,
+            has_presses: stretch.has_presses(),
+            picture,
+            nodes: Vec::new(),
+            tried: 0,
+            paths: vec![first],
+            now: since,
+            until: since,
+            heard: Heard::Always,
+            limit: KEPT,
+        };
+        reader.begin();
+        reader
+    }
+
+    /// What was played, if this is all.
+    fn readings(&self, until: Millis) -> Vec<Reading> {
+        let mut all = self.clone();
+        all.until = until;
+        all.end();
+        all.finish()
+    }
+
+    /// Plies that no path leads back to any more.
+    fn forget_left_nodes(&mut self) {
+        let mut is_left = vec![true; self.nodes.len()];
+        let ends = |path: &Path| {
+            let others = path.others.iter().filter_map(|(node, _, _)| *node);
+            others.chain(path.node).collect::<Vec<usize>>()
+        };
+        for node in self.paths.iter().flat_map(ends) {
+            is_left[node] = false;
+        }
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(before) = node.before.filter(|_| !is_left[index]) {
+                is_left[before] = false;
+            }
+        }
+        let mut places = Vec::with_capacity(self.nodes.len());
+        let mut kept = 0;
+        for is_left in &is_left {
+            places.push(kept);
+            kept += usize::from(!is_left);
+        }
+        let mut is_left = is_left.into_iter();
+        self.nodes.retain(|_| is_left.next() == Some(false));
+        let place = |node: &mut Option<usize>| *node = node.map(|node| places[node]);
+        self.nodes
+            .iter_mut()
+            .for_each(|node| place(&mut node.before));
+        for path in &mut self.paths {
+            place(&mut path.node);
+            path.others.iter_mut().for_each(|(node, _, _)| place(node));
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
 struct Reader {
     is_poor: bool,
     /// Presses are told here.
     has_presses: bool,
     picture: Picture,
     nodes: Vec<Node>,
+    /// So many plies were made.
+    tried: usize,
     paths: Vec<Path>,
     now: Millis,
     /// When it is read; nothing more has happened by then.
@@ -451,7 +557,7 @@ impl Reader {
     }
 
     fn has_tried_too_many(&self) -> bool {
-        self.nodes.len() > MOST
+        self.tried > MOST
     }
 
     /// A square has changed.
@@ -749,6 +855,7 @@ impl Reader {
         if let Some(role) = m.capture() {
             next.taken = Some((m.to(), role.of(!us)));
         }
+        self.tried += 1;
         self.nodes.push(Node {
             before: path.node,
             ply: m,
@@ -972,6 +1079,33 @@ mod tests {
     use super::*;
     use crate::board::Sense;
 
+    /// Reads it at once, and once more scene by scene: that comes to the same.
+    fn read_all(
+        from: &Position,
+        picture: Picture,
+        scenes: &[(Millis, Scene)],
+        until: Millis,
+    ) -> Vec<Reading> {
+        let stretch = |scenes: &[(Millis, Scene)]| Stretch {
+            from: from.clone(),
+            last: None,
+            picture: picture.clone(),
+            since: 0,
+            scenes: scenes.to_vec(),
+        };
+        let all = Kept::default().readings(stretch(scenes), until);
+        let mut kept = Kept::default();
+        let mut again = Vec::new();
+        for seen in 0..=scenes.len() {
+            again = kept.readings(stretch(&scenes[..seen]), until);
+        }
+        let told = |readings: &[Reading]| format!("{readings:?}");
+        assert_eq!(told(&all), told(&again));
+        // It was read on each time, but for the first press: there it is known that presses are told.
+        assert!(kept.0.len() <= 2, "{}", kept.0.len());
+        all
+    }
+
     /// Reads changes that follow each other in steps of 100 ms, as `e2- e4P` or `e4x` on a board that knows no men; `w` and `b` are
     /// presses, and a `D` at the end marks what only a dump told. Gives the likeliest lines, with what speaks against them.
     fn read(fen: &str, sense: Sense, changes: &str) -> Vec<(String, Weight)> {
@@ -1004,7 +1138,7 @@ mod tests {
             };
             scenes.push((at, scene));
         }
-        let lines = readings(&from, None, start, &scenes, 0, at + 2_000);
+        let lines = read_all(&from, start, &scenes, at + 2_000);
         lines
             .iter()
             .map(|reading| {
@@ -1130,7 +1264,7 @@ mod tests {
                     (step * 90, scene)
                 })
                 .collect();
-            for reading in readings(&from, None, start, &scenes, 0, 0) {
+            for reading in read_all(&from, start, &scenes, 0) {
                 let mut position = from.clone();
                 for (m, _) in reading.plies {
                     assert!(position.is_playable(m));

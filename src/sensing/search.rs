@@ -18,6 +18,11 @@ impl Sensing {
         {
             return;
         }
+        // What was answered before its press could be judged is judged first.
+        let waits = self.presses.front().copied();
+        if pressed.is_none() && waits.is_some_and(|press| self.is_answered(press, cx)) {
+            return;
+        }
         if self.picture.agrees_with(self.view(cx).tip().board()) {
             return;
         }
@@ -339,6 +344,7 @@ impl Sensing {
         let tip = view.tip();
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
         if self.is_on_the_way_back(&view, open)
+            || self.are_kings_going(tip)
             || (!self.grace_passed && self.is_answered_with_victim_about(tip, open))
         {
             return;

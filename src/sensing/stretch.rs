@@ -1,7 +1,7 @@
 //! Fast play is read once more when what followed is known, and wherever the board does not show what the record says.
 
 use super::fast::FAST_MS;
-use super::reread::{self, Reading};
+use super::reread::{Reading, Stretch};
 use super::weigh::{Weighed, Weight};
 use super::*;
 
@@ -70,7 +70,8 @@ impl Sensing {
             return false;
         }
         let keep = self.view(cx).len().saturating_sub(STRETCHES[0]);
-        let has_all = |reread: &Reread| !self.tally.is_ahead_of(reread.keep + reread.seen.len());
+        let tally = self.tally;
+        let has_all = |reread: &Reread| !tally.is_ahead_of(reread.keep + reread.seen.len());
         let reread = self.reread(keep, now, cx).filter(has_all);
         let reread = reread.and_then(|reread| self.of_what_was_not_thought_over(reread, cx));
         self.tell_if_read(reread, now, cx)
@@ -180,18 +181,32 @@ impl Sensing {
         Some((keep, view.seen_at(keep)))
     }
 
-    /// What follows these plies, or later ones where not all of that is known, as it reads from all that was seen of it, if that
-    /// explains the board.
-    fn reread(&self, keep: usize, now: Millis, cx: &Context<'_>) -> Option<Reread> {
+    /// What was seen since these plies, or since later ones where not all of that is known.
+    fn stretch(&self, keep: usize, cx: &Context<'_>) -> Option<(usize, Stretch)> {
         let view = self.view(cx);
-        let n = view.len();
         if self.is_pushed(&view) {
             return None;
         }
         let (keep, since) = self.whole_from(keep, &view)?;
         let (picture, scenes) = self.film.since(since, &self.picture);
-        let from = view.position(keep);
-        let readings = reread::readings(from, view.last_of(keep), picture, &scenes, since, now);
+        let stretch = Stretch {
+            from: view.position(keep).clone(),
+            last: view.last_of(keep),
+            picture,
+            since,
+            scenes,
+        };
+        Some((keep, stretch))
+    }
+
+    /// What follows these plies, or later ones where not all of that is known, as it reads from all that was seen of it, if that
+    /// explains the board.
+    fn reread(&mut self, keep: usize, now: Millis, cx: &Context<'_>) -> Option<Reread> {
+        let (keep, stretch) = self.stretch(keep, cx)?;
+        let from = stretch.from.clone();
+        let readings = self.kept.readings(stretch, now);
+        let view = self.view(cx);
+        let n = view.len();
         let read: Vec<Move> = (keep..n).filter_map(|index| view.mv(index)).collect();
         let likeliest = readings.first()?;
         // One that leaves men unexplained is none where another is about as likely.

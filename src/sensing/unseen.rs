@@ -84,9 +84,12 @@ impl Sensing {
         let [first, second] = line else { return false };
         if first.to() == second.to() {
             // What came to stand there was the first of them, unless who was lifted before it came has pressed for it.
-            let left = second.from().and_then(|from| self.left_at(from));
-            return pressed == Some(!tip.turn())
-                && left.is_some_and(|left| self.trail.filled_since(second.to(), left));
+            // Or nobody was seen to come at all.
+            let left = |m: &Move| m.from().and_then(|from| self.left_at(from));
+            let is_seen =
+                left(second).is_some_and(|left| self.trail.filled_since(second.to(), left));
+            let is_unseen = left(first).is_some_and(|left| self.trail.at(second.to()) < left);
+            return pressed == Some(!tip.turn()) && (is_seen || is_unseen);
         }
         // Nobody comes down after the one who came to where he had stood: the captured man passes there.
         let came = |square: Square| self.trail.at(square);
@@ -94,7 +97,12 @@ impl Sensing {
             return false;
         }
         if !self.is_put_down(&tip.play(*first), *second, since) {
-            return false;
+            // Who has pressed holds nobody: he has captured.
+            let is_gone = |m: &Move| m.from().is_some_and(|from| self.left_at(from).is_some());
+            return pressed == Some(!tip.turn())
+                && second.is_capture()
+                && is_gone(first)
+                && is_gone(second);
         }
         if pressed.is_some() || now >= self.last_change + self.timing.takeback {
             return true;

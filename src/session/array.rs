@@ -173,18 +173,7 @@ impl Table {
         let start = game.line.start.board().clone();
         let shown = self.sensing.picture().clone();
         let moved = shown.differing(&start) & !gaps;
-        let mut array = shown.clone();
-        for square in moved {
-            let man = start.piece_at(square);
-            array.set(
-                square,
-                man.map_or(Contents::Empty, |man| shown.sense().shows(man)),
-            );
-        }
-        let changes: Vec<(Square, Contents)> = moved
-            .into_iter()
-            .filter_map(|square| Some((square, shown.at(square)?)))
-            .collect();
+        let (array, changes) = array_and_changes(&shown, &start, moved);
         let now = self.now;
         self.array.gaps = gaps;
         // Where men stand none is only unseen.
@@ -322,15 +311,7 @@ impl Table {
         };
         self.orientation = Some(other);
         // The array stood, and then this was done, whichever way it was read.
-        let mut array = picture.clone();
-        for square in moved {
-            let man = start.board().piece_at(square);
-            array.set(square, man.map_or(Contents::Empty, |_| Contents::Occupied));
-        }
-        let changes: Vec<(Square, Contents)> = moved
-            .into_iter()
-            .filter_map(|square| Some((square, picture.at(square)?)))
-            .collect();
+        let (array, changes) = array_and_changes(&picture, start.board(), moved);
         let now = self.now;
         self.sensing.restart(array, now);
         let (sensing, cx) = self.sensing();
@@ -527,6 +508,23 @@ fn is_astray(start: &Position, picture: &Picture, differing: Bitboard) -> bool {
         && differing.count() <= FEW
         && are_all_there(picture, start.board())
         && !is_played()
+}
+
+/// What the board showed before something was done on these squares of its array, and what was done.
+fn array_and_changes(
+    shown: &Picture,
+    start: &Board,
+    moved: Bitboard,
+) -> (Picture, Vec<(Square, Contents)>) {
+    let mut array = shown.clone();
+    let mut changes = Vec::new();
+    for square in moved {
+        let man = start.piece_at(square);
+        let stood = man.map_or(Contents::Empty, |man| shown.sense().shows(man));
+        array.set(square, stood);
+        changes.extend(shown.at(square).map(|contents| (square, contents)));
+    }
+    (array, changes)
 }
 
 /// Men that stand on each other's squares differ on no more squares than this.

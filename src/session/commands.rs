@@ -5,7 +5,9 @@ use super::alerts::Source;
 use super::resolve::Resolved;
 use crate::board::{OrientationSetting, Picture};
 use crate::command::{Command, Press, Reply, Verb};
-use crate::game::{Armed, Change, CorrectionReason, Game, Pairing, ResultBy, Seen, Verdict};
+use crate::game::{
+    Armed, Change, CorrectionReason, Game, Pairing, Reason, ResultBy, Seen, Verdict,
+};
 use crate::laws::Side;
 use crate::laws::position::Position;
 use crate::laws::result::{GameResult, UnknownResult};
@@ -154,6 +156,9 @@ impl Table {
         match verb {
             Verb::Arm(arm) => {
                 let pairing = Pairing::try_from(&**arm).map_err(|error| error.to_string())?;
+                self.openings
+                    .check(&pairing)
+                    .map_err(|error| error.to_string())?;
                 Ok(Action::Arm(Box::new(pairing)))
             }
             Verb::Press(press) => self.check_press(press),
@@ -179,7 +184,7 @@ impl Table {
                 self.check_result(sign, result.termination.is_some())?;
                 Ok(Action::Result(Verdict {
                     termination: result.termination.clone(),
-                    reason: result.reason.clone(),
+                    reason: result.reason.clone().map(Reason::Told),
                     ..Verdict::set(sign, Some(ResultBy::Arbiter))
                 }))
             }
@@ -269,14 +274,19 @@ impl Table {
 
     fn arm(&mut self, pairing: Pairing) {
         let is_left = self.looks_left();
+        let id = pairing.game.clone().unwrap_or_default();
         let armed = self.openings.arm(pairing, self.game.as_mut(), is_left);
         self.tell_game();
         match armed {
             Armed::Opens => self.begin_game(),
-            Armed::Open => {
-                if self.game.as_ref().is_some_and(Game::is_over) {
-                    self.publish_archive();
-                }
+            Armed::Open => {}
+            Armed::Finished => {
+                self.publish_record();
+                self.publish_finished(&id);
+                self.publish_archive(&id);
+                self.note = Some(format!(
+                    "game {id} is over and does not begin again; its names and numbers are as told now"
+                ));
             }
             Armed::Waits => {
                 self.note =
@@ -385,8 +395,8 @@ impl Table {
         if is_begun || is_named || game.verdict.state.is_some() {
             return Ok(());
         }
-        let before = self.ended_before.as_ref().map(|(id, ended)| {
-            let result = ended.result;
+        let before = self.openings.last_finished().map(|before| {
+            let (id, result) = (&before.id, before.verdict.result);
             format!("; {id} before it ended {result}: put that right in its PGN")
         });
         let or_else = match sign {
@@ -452,7 +462,7 @@ impl Table {
 
     /// The game goes on from another position: what was played before it is closed as it stands, and the rest is a game from there.
     fn go_on_from(&mut self, position: Position, from_board: bool) {
-        let played = self.game_record();
+        let played = self.game.as_ref().map(|game| self.record_of(game));
         if let Some(game) = &mut self.game {
             game.go_on_from(self.now, position, played);
         }
@@ -689,6 +699,34 @@ mod tests {
         assert!(!hall.say(take).ok);
         assert!(hall.say(r#"{"verb":"play","args":{"move":"d4"}}"#).ok);
         assert!(hall.say(take).ok);
+    }
+
+    #[test]
+    fn a_game_that_is_over_is_never_armed_again() {
+        let mut hall = Hall::new();
+        hall.read(&mut VirtualBoard::default());
+        let arm =
+            |game: &str| format!(r#"{{"verb":"arm","args":{{"game":"{game}","white":"Anna"}}}}"#);
+        for game in ["g1", "g2", "g3", "g4", "g5", "g6"] {
+            assert_eq!(hall.say(&arm(game)).error, None, "{game}");
+            assert!(hall.say(r#"{"verb":"play","args":{"move":"e4"}}"#).ok);
+            assert!(hall.say(r#"{"verb":"result","args":{"result":"1-0"}}"#).ok);
+        }
+        // Of those whose record is here, who played it is put right; the others are refused.
+        let refused = hall.say(&arm("g1")).error.expect("it is over");
+        assert!(refused.contains("g1 was played to its end"), "{refused}");
+        for game in ["g2", "g3", "g5", "g6"] {
+            let told = hall.games.len();
+            let reply = hall.say(&arm(game));
+            assert!(reply.ok, "{reply:?}");
+            let note = reply.note.expect("it is said");
+            assert!(note.contains(&format!("{game} is over")), "{note}");
+            let game_told = &hall.games[told..];
+            assert!(game_told.iter().all(|told| told.record.game == "g6"));
+        }
+        assert_eq!(hall.say(&arm("g7")).note, None);
+        let last = hall.games.last().map(|told| told.record.game.as_str());
+        assert_eq!(last, Some("g7"));
     }
 
     #[test]

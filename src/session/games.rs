@@ -6,7 +6,7 @@ use super::output;
 use super::{NO_LINE, Table, Watch};
 use crate::Millis;
 use crate::board::OrientationSetting;
-use crate::game::{Change, CompletedBy, Game, Line, ResultBy, ResultState, Sign, Verdict};
+use crate::game::{Change, CompletedBy, Game, Line, Reason, ResultBy, ResultState, Sign, Verdict};
 use crate::laws::result::GameResult;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::Observation;
@@ -61,9 +61,8 @@ impl Table {
             CloseReason::Ended,
         );
         self.keep_board(before.as_deref());
-        if let Some(game) = self.game.as_ref().filter(|game| !game.line.is_empty()) {
-            let ended = game.is_over();
-            self.ended_before = ended.then(|| (game.id.clone(), game.verdict.clone()));
+        if let Some(game) = self.game.take_if(|game| game.is_over()) {
+            self.openings.finish(game);
         }
         let (table, stream) = (&self.settings.table, &self.settings.stream);
         self.game = Some(self.openings.open(table, stream));
@@ -103,7 +102,7 @@ impl Table {
             .filter(|game| !game.line.is_empty())
             .map(|game| game.id.clone());
         if let Some(old) = unfinished {
-            let left = Verdict::set(GameResult::Unknown, None).reason("left unfinished");
+            let left = Verdict::set(GameResult::Unknown, None).reason(Reason::LeftUnfinished);
             self.end_game(left);
             // That of a game before.
             self.close_alert(Source::ResultMissing, CloseReason::Ended);
@@ -252,7 +251,9 @@ impl Table {
         self.tell_game();
         self.changed();
         self.publish_record();
-        self.publish_archive();
+        if let Some(id) = self.game.as_ref().map(|game| game.id.clone()) {
+            self.publish_archive(&id);
+        }
     }
 
     /// What sensing had seen before it heard of the end, and what it closes at it: faults are told before the game's own alerts.
@@ -345,11 +346,11 @@ impl Table {
         let Some(game) = self.game.as_ref().filter(|game| !game.was_played()) else {
             return;
         };
-        let Some((before, ended)) = &self.ended_before else {
+        let Some(before) = self.openings.last_finished() else {
             return;
         };
-        let by_kings = ended.by == Some(ResultBy::Kings);
-        let ended = &ended.result;
+        let by_kings = before.verdict.by == Some(ResultBy::Kings);
+        let (before, ended) = (&before.id, &before.verdict.result);
         let differing = self.sensing.picture().differing(game.line.start.board());
         if !by_kings || *ended == result || differing.count() > KINGS {
             return;

@@ -14,7 +14,7 @@ use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Pict
 use crate::clock::control::TimeControl;
 use crate::clock::{self, ClockKind, ClockSide, Wing};
 use crate::command::{Command, Reply};
-use crate::game::{Arming, Game, Line, Openings, Pairing, Terms, Verdict};
+use crate::game::{Arming, Game, Line, Openings, Pairing, Terms};
 use crate::hush::Hush;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
@@ -176,8 +176,6 @@ struct Table {
     sensing: Sensing,
     clock: clock::Tracker,
     game: Option<Game>,
-    /// The game before, and how it ended.
-    ended_before: Option<(String, Verdict)>,
     /// While the result that stands was set by somebody: the game as it would have gone on.
     played_on: Option<Box<played_on::PlayedOn>>,
     openings: Openings,
@@ -376,6 +374,17 @@ impl Session {
         self.table.unfinished()
     }
 
+    /// The game of this id, be it a former one whose record is still here.
+    pub fn game(&self, id: &str) -> Option<&Game> {
+        self.table.game_of(id)
+    }
+
+    /// Whether the game of this id has begun here and is not over.
+    pub fn is_playing(&self, id: &str) -> bool {
+        let game = self.table.open_game();
+        game.is_some_and(|game| game.is_of(id) && game.was_played())
+    }
+
     /// Whether an array alone opens no game that is told, as this table stands.
     pub fn is_armed_by_hand(&self) -> bool {
         self.table.openings.is_by_hand()
@@ -504,7 +513,6 @@ impl Table {
             skipped_bytes: 0,
             clock: clock::Tracker::default(),
             game: None,
-            ended_before: None,
             played_on: None,
             array: array::Array::default(),
             setup_still_since: now,

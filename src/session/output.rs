@@ -6,7 +6,7 @@ use crate::Millis;
 use crate::board::{Contents, Reading};
 use crate::game::pgn::{self, PgnTags, Scope};
 use crate::game::snapshot::{self, Snapshot};
-use crate::game::{self, Change, ResultState};
+use crate::game::{self, Change, Game, Pairing, ResultState};
 use crate::laws::Side;
 use crate::publish::{
     self, Alert, AlertBody, AlertKind, Audience, BoardStatus, Body, ClockSource, CloseReason,
@@ -148,7 +148,7 @@ impl Table {
                 by: verdict.by,
                 state: verdict.state.unwrap_or(ResultState::Set),
                 termination: verdict.termination,
-                reason: verdict.reason,
+                reason: verdict.reason.map(|reason| reason.to_string()),
             },
         });
     }
@@ -178,107 +178,122 @@ impl Table {
     }
 
     fn publish_game(&mut self) {
-        let Some(payload) = self.told_game() else {
-            return;
+        if let Some(game) = self.game.as_ref().filter(|game| game.armed) {
+            let (record, pgn) = (self.record_of(game), self.pgn_of(game, Scope::Live));
+            self.publish_told(record, pgn);
+        }
+    }
+
+    /// The game before the one that is open, if it is of this id and still the last one that was told.
+    pub(super) fn publish_finished(&mut self, id: &str) {
+        let is_told = |game: &&Game| game.armed && game.is_of(id);
+        if self.game.as_ref().is_some_and(|game| !game.armed)
+            && let Some(game) = self.openings.last_finished().filter(is_told)
+        {
+            let (record, pgn) = (self.record_of(game), self.pgn_of(game, Scope::Live));
+            self.publish_told(record, pgn);
+        }
+    }
+
+    fn publish_told(&mut self, record: Snapshot, pgn: String) {
+        let payload = publish::Game {
+            envelope: self.envelope(),
+            record,
         };
-        let pgn = self.pgn(&payload, Scope::Live);
         let table = self.table_name();
         self.publish(Topic::Game { table }, Payload::Game(Box::new(payload)));
         let table = self.table_name();
         self.publish(Topic::Pgn { table }, Body::Text(pgn));
     }
 
-    pub(super) fn publish_archive(&mut self) {
-        let Some(payload) = self.told_game() else {
+    /// The game of this id, be it a former one whose record is still here.
+    pub(super) fn game_of(&self, id: &str) -> Option<&Game> {
+        let current = self.game.as_ref().filter(|game| game.is_of(id));
+        current.or_else(|| self.openings.finished(id))
+    }
+
+    /// The game of this id, which is over, as it is kept.
+    pub(super) fn publish_archive(&mut self, id: &str) {
+        let Some(game) = self.game_of(id).filter(|game| game.armed) else {
             return;
         };
-        let pgn = self.pgn(&payload, Scope::Archive);
-        let game = payload.record.game;
+        let pgn = self.pgn_of(game, Scope::Archive);
+        let game = game.id.clone();
         self.publish(Topic::Archive { game }, Body::Text(pgn));
     }
 
     pub(super) fn unfinished(&self) -> Option<(String, String)> {
-        let open = self
-            .open_game()
-            .is_some_and(|game| !game.line.is_empty() || !game.earlier.is_empty());
-        let payload = self.game_payload().filter(|_| open)?;
-        let pgn = self.pgn(&payload, Scope::Archive);
-        Some((payload.record.game, pgn))
+        let is_begun = |game: &&Game| !game.line.is_empty() || !game.earlier.is_empty();
+        let game = self.open_game().filter(is_begun)?;
+        Some((game.id.clone(), self.pgn_of(game, Scope::Archive)))
     }
 
-    /// The record as PGN, behind what was played before it went on from another position.
-    fn pgn(&self, record: &Snapshot, scope: Scope) -> String {
-        let tags = self.pgn_tags();
-        let earlier = self.game.iter().flat_map(|game| &game.earlier);
-        let games: Vec<String> = earlier
-            .chain([record])
-            .map(|record| pgn::write(record, &tags, scope))
+    /// A record as PGN, behind what was played before it went on from another position.
+    fn pgn_of(&self, game: &Game, scope: Scope) -> String {
+        let tags = self.pgn_tags(&game.pairing);
+        let record = self.record_of(game);
+        // Who plays may have been put right since.
+        let named = |played: &Snapshot| Snapshot {
+            white: record.white.clone(),
+            black: record.black.clone(),
+            round: record.round.clone(),
+            board: record.board.clone(),
+            ..played.clone()
+        };
+        let mut games: Vec<String> = (game.earlier.iter())
+            .map(|played| pgn::write(&named(played), &tags, scope))
             .collect();
+        games.push(pgn::write(&record, &tags, scope));
         games.join("\n")
     }
 
-    fn pgn_tags(&self) -> PgnTags {
-        let pairing = self.game.as_ref().map(|game| &game.pairing);
+    fn pgn_tags(&self, pairing: &Pairing) -> PgnTags {
         PgnTags {
-            event: pairing.and_then(|pairing| pairing.event.clone()),
-            site: pairing.and_then(|pairing| pairing.site.clone()),
+            event: pairing.event.clone(),
+            site: pairing.site.clone(),
             // A date that nobody is sure of is none.
-            date: pairing
-                .and_then(|pairing| pairing.date.clone())
+            date: (pairing.date.clone())
                 .or_else(|| (!self.wall.time_ok).then(|| "????.??.??".to_owned())),
             now: self.wall.time_ok.then(|| self.wall_time(self.now)),
         }
     }
 
-    /// The record, unless it is of play that nobody armed.
-    fn told_game(&self) -> Option<publish::Game> {
-        let armed = self.game.as_ref().is_some_and(|game| game.armed);
-        self.game_payload().filter(|_| armed)
-    }
-
-    /// The record as it stands.
-    pub(super) fn game_record(&self) -> Option<Snapshot> {
-        self.game_payload().map(|payload| payload.record)
-    }
-
-    fn game_payload(&self) -> Option<publish::Game> {
-        let game = self.game.as_ref()?;
+    /// A record as it stands.
+    pub(super) fn record_of(&self, game: &Game) -> Snapshot {
         let tip = game.line.tip();
-        Some(publish::Game {
-            envelope: self.envelope(),
-            record: Snapshot {
-                game: game.id.clone(),
-                rev: game.rev,
-                table: self.table_name(),
-                phase: game.phase(),
-                ruleset: game.terms.rules.ruleset.to_string(),
-                variant: game.terms.rules.variant.to_string(),
-                supervised: game.terms.rules.supervised,
-                start_fen: game.line.start.fen(),
-                chess960: game.line.start.castling_mode().is_chess960(),
-                fen: tip.fen(),
-                turn: Side::from(tip.turn()),
-                moves: (0..game.line.len())
-                    .map(|index| snapshot::Move::of(&game.line, index))
-                    .collect(),
-                round: game.pairing.round.clone(),
-                board: game.pairing.board.clone(),
-                white: game.pairing.white.clone().unwrap_or_default(),
-                black: game.pairing.black.clone().unwrap_or_default(),
-                time_control: game.terms.time_control.as_ref().map(ToString::to_string),
-                started_at: game.started_at.map(|at| self.wall_time(at)),
-                last_move_at: game.last_move_at.map(|at| self.wall_time(at)),
-                ended_at: game.ended_at.map(|at| self.wall_time(at)),
-                white_clock_ms: game.clocks.shown.white,
-                black_clock_ms: game.clocks.shown.black,
-                result: game.verdict.result.to_string(),
-                result_by: game.verdict.by,
-                result_state: game.verdict.state,
-                termination: game.verdict.termination.clone(),
-                reason: game.verdict.reason.clone(),
-                in_sync: self.sensing.is_in_sync(),
-            },
-        })
+        Snapshot {
+            game: game.id.clone(),
+            rev: game.rev,
+            table: self.table_name(),
+            phase: game.phase(),
+            ruleset: game.terms.rules.ruleset.to_string(),
+            variant: game.terms.rules.variant.to_string(),
+            supervised: game.terms.rules.supervised,
+            start_fen: game.line.start.fen(),
+            chess960: game.line.start.castling_mode().is_chess960(),
+            fen: tip.fen(),
+            turn: Side::from(tip.turn()),
+            moves: (0..game.line.len())
+                .map(|index| snapshot::Move::of(&game.line, index))
+                .collect(),
+            round: game.pairing.round.clone(),
+            board: game.pairing.board.clone(),
+            white: game.pairing.white.clone().unwrap_or_default(),
+            black: game.pairing.black.clone().unwrap_or_default(),
+            time_control: game.terms.time_control.as_ref().map(ToString::to_string),
+            started_at: game.started_at.map(|at| self.wall_time(at)),
+            last_move_at: game.last_move_at.map(|at| self.wall_time(at)),
+            ended_at: game.ended_at.map(|at| self.wall_time(at)),
+            white_clock_ms: game.clocks.shown.white,
+            black_clock_ms: game.clocks.shown.black,
+            result: game.verdict.result.to_string(),
+            result_by: game.verdict.by,
+            result_state: game.verdict.state,
+            termination: game.verdict.termination.clone(),
+            reason: game.verdict.reason.as_ref().map(ToString::to_string),
+            // What is done after the end concerns it no more.
+            in_sync: game.is_over() || self.sensing.is_in_sync(),
+        }
     }
 
     pub(super) fn publish_position(&mut self) {

@@ -160,6 +160,8 @@ pub enum Answer {
     Served {
         /// Which daemon.
         by: String,
+        /// The node that it is.
+        node: String,
         /// What it says.
         held: Option<Box<Held>>,
     },
@@ -295,6 +297,7 @@ fn answer_of(
 fn served(daemon: &Daemon, held: Option<&Held>) -> Answer {
     Answer::Served {
         by: daemon.to_string(),
+        node: daemon.told.node.clone(),
         held: held.cloned().map(Box::new),
     }
 }

@@ -1,0 +1,113 @@
+//! What stood on the board when the other side began to answer what no legal move explains. A press is judged by that: what its player
+//! left, and not what the opponent has made of it since, who may have been quick or heard the clock before it told.
+
+use super::press::CLOCK_LAG_MS;
+use super::*;
+
+/// The board as the answer began.
+#[derive(Debug, Clone)]
+pub(super) struct BeforeAnswer {
+    picture: Picture,
+    trail: Trail,
+    last_change: Millis,
+    /// When that was, and after how many plies.
+    at: Millis,
+    plies: usize,
+}
+
+impl Sensing {
+    /// Notes what stands before these changes, if with them the other side begins to answer what the mover has put down where nothing
+    /// explains it. Whoever puts down more after that had not been answered yet.
+    pub(super) fn note_answer(
+        &mut self,
+        now: Millis,
+        changes: &[(Square, Contents)],
+        cx: &Context<'_>,
+    ) {
+        let view = self.view(cx);
+        let (tip, plies) = (view.tip(), view.len());
+        let mover = tip.turn();
+        let differing = self.picture.differing(tip.board());
+        let is_mans_of = |color: Color, contents: Contents| {
+            contents.piece().is_some_and(|man| man.color == color)
+        };
+        // Nothing of his is answered while all that he had moved stands where it stood, or while he puts it down.
+        let has_moved = (differing & tip.board().by_color(mover)).any();
+        if !has_moved || changes.iter().any(|(_, shown)| is_mans_of(mover, *shown)) {
+            self.before_answer = None;
+            return;
+        }
+        // Once it was pressed over, the answer may begin with the man that stands astray: he is taken.
+        let astray = differing & !self.picture.vacant();
+        let is_pressed = self.presses.iter().any(|press| press.side == mover);
+        let is_lifted = |(square, shown): &(Square, Contents)| {
+            let before = self.picture.at(*square);
+            let is_theirs = before.is_some_and(|before| is_mans_of(!mover, before));
+            shown.is_empty() && (is_theirs || (is_pressed && astray.contains(*square)))
+        };
+        let begins = self.before_answer.is_none()
+            && astray.any()
+            && self.picture.is_exact()
+            && changes.iter().any(is_lifted)
+            && self.is_deed_of_mover(&view, differing);
+        if begins {
+            self.before_answer = Some(Box::new(BeforeAnswer {
+                picture: self.picture.clone(),
+                trail: self.trail.clone(),
+                last_change: self.last_change,
+                at: now,
+                plies,
+            }));
+        }
+    }
+
+    /// Whether all that differs is one deed of the mover's: an irregular move, or a move that is not finished.
+    fn is_deed_of_mover(&self, view: &View<'_>, differing: Bitboard) -> bool {
+        let tip = view.tip();
+        let open = differing & !self.mask_of(view, differing);
+        self.classify(tip, open).side == Some(tip.turn()) || self.unfinished(tip, open).is_some()
+    }
+
+    /// Whether this press is for what stood then: its player had the move, and was answered after it, as near as a clock tells.
+    pub(super) fn is_answered(&self, press: Press, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        !press.spent
+            && view.tip().turn() == press.side
+            && self.before_answer.as_ref().is_some_and(|before| {
+                before.plies == view.len() && press.at <= before.at + CLOCK_LAG_MS
+            })
+    }
+
+    /// Judges a press by what stood then. What has come since is looked at after that.
+    pub(super) fn judge_before_answer(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
+        let Some(mut before) = self.before_answer.take() else {
+            return;
+        };
+        self.exchange(&mut before);
+        let (told, waiting) = (self.observations.len(), self.presses.len());
+        // Where the other side has pressed since it is not waited for; it says nothing else of what stood then.
+        let press = match press.overtaken {
+            true => Press {
+                overtaken: false,
+                waits: true,
+                dump_seen: true,
+                ..press
+            },
+            false => press,
+        };
+        self.judge_as_shown(now, press, cx);
+        self.exchange(&mut before);
+        if self.presses.len() > waiting {
+            // It waits, and is judged once more.
+            self.before_answer = Some(before);
+        } else {
+            self.look_due |= self.observations.len() > told;
+        }
+    }
+
+    fn exchange(&mut self, before: &mut BeforeAnswer) {
+        std::mem::swap(&mut self.picture, &mut before.picture);
+        std::mem::swap(&mut self.trail, &mut before.trail);
+        std::mem::swap(&mut self.last_change, &mut before.last_change);
+    }
+}
