@@ -54,12 +54,12 @@ impl Sensing {
         let seen = view.seen_at(n);
         let early = seen.saturating_sub(trail::EARLY_MS);
         let own = view.seen_at(n.saturating_sub(1)).max(early);
-        let is_gone = |until: Millis| move |square: &Square| self.trail.at(*square) < until;
-        let [ours, theirs] =
-            [tip.turn(), !tip.turn()].map(|color| lifted & tip.board().by_color(color));
-        let gone = ours.into_iter().filter(is_gone(own));
-        gone.chain(theirs.into_iter().filter(is_gone(seen)))
-            .collect()
+        let ours = tip.board().by_color(tip.turn());
+        let is_gone = |square: &Square| {
+            let until = if ours.contains(*square) { own } else { seen };
+            self.trail.at(*square) < until
+        };
+        lifted.into_iter().filter(is_gone).collect()
     }
 
     /// Men of this side that were off the board before this time.

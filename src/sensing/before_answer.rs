@@ -24,6 +24,11 @@ impl Sensing {
         changes: &[(Square, Contents)],
         cx: &Context<'_>,
     ) {
+        // Asked at each change: the cheap refusal first.
+        let lifts = changes.iter().any(|(_, shown)| shown.is_empty());
+        if self.before_answer.is_none() && (!lifts || !self.picture.is_exact()) {
+            return;
+        }
         let view = self.view(cx);
         let (tip, plies) = (view.tip(), view.len());
         let mover = tip.turn();
@@ -47,7 +52,6 @@ impl Sensing {
         };
         let begins = self.before_answer.is_none()
             && astray.any()
-            && self.picture.is_exact()
             && changes.iter().any(is_lifted)
             && self.is_deed_of_mover(&view, differing);
         if begins {
@@ -70,12 +74,13 @@ impl Sensing {
 
     /// Whether this press is for what stood then: its player had the move, and was answered after it, as near as a clock tells.
     pub(super) fn is_answered(&self, press: Press, cx: &Context<'_>) -> bool {
-        let view = self.view(cx);
-        !press.spent
-            && view.tip().turn() == press.side
-            && self.before_answer.as_ref().is_some_and(|before| {
-                before.plies == view.len() && press.at <= before.at + CLOCK_LAG_MS
-            })
+        self.before_answer.as_ref().is_some_and(|before| {
+            let view = self.view(cx);
+            !press.spent
+                && view.tip().turn() == press.side
+                && before.plies == view.len()
+                && press.at <= before.at + CLOCK_LAG_MS
+        })
     }
 
     /// Judges a press by what stood then. What has come since is looked at after that.

@@ -60,13 +60,26 @@ impl Sensing {
     /// before the rook had left his corner was the king, who made a step.
     pub(super) fn unfinished(&self, tip: &Position, open: Bitboard) -> Option<(Move, Bitboard)> {
         let is_step = |m: Move| {
-            Castling::of(m, tip.turn()).is_some_and(|Castling { rook, rook_to, .. }| {
-                self.is_poor()
-                    && !self.picture.is_empty(rook_to)
-                    && !self.trail.filled_since(rook_to, self.trail.at(rook))
-            })
+            Castling::of(m, tip.turn()).is_some_and(|castling| !self.may_have_castled(castling))
         };
         explain::unfinished(tip, &self.picture, open).filter(|(m, _)| !is_step(*m))
+    }
+
+    /// Whether who stands where castling puts king and rook can be these two: each came after he had left. Where men are not known,
+    /// whoever came before the rook had left his corner was the king, who made a step, and the rook went elsewhere later.
+    fn may_have_castled(&self, castling: Castling) -> bool {
+        let journeys = [
+            (castling.king, castling.king_to),
+            (castling.rook, castling.rook_to),
+        ];
+        let unread = self.picture.unread();
+        journeys.into_iter().all(|(from, to)| {
+            from == to
+                || !self.is_poor()
+                || self.picture.is_empty(to)
+                || unread.contains(to)
+                || self.trail.came_after_leaving(from, to)
+        })
     }
 
     /// The same if it is castling: of king and rook the one stands where he goes, and the other does not yet.
@@ -183,7 +196,7 @@ impl Sensing {
         if let Some(m) = self.begun_castling(tip, differing) {
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
-        } else if let Some((moves, None)) = self.answered_unfinished(tip, keep, now) {
+        } else if let Some((moves, None)) = self.answered_unfinished(&view, None, now) {
             self.flush(cx);
             self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
         }
@@ -299,13 +312,45 @@ impl Sensing {
         let begun = (n.saturating_sub(2)..n)
             .rev()
             .filter(|keep| (*keep..n).all(|index| !view.is_pressed(index)));
+        let may_have_castled = |(keep, m): &(usize, Move)| {
+            let castling = Castling::of(*m, view.position(*keep).turn());
+            castling.is_some_and(|castling| self.may_have_castled(castling))
+        };
         begun
             .flat_map(|keep| {
                 begun_castlings(view, keep)
                     .into_iter()
                     .map(move |castling| (keep, castling))
             })
+            .filter(may_have_castled)
             .find_map(|(keep, castling)| with_reply(keep, castling))
+    }
+
+    /// Whether two plies of this line together leave the same squares and fill the same ones as castling does: where men are not known
+    /// that was one ply, unless the squares tell otherwise.
+    pub(super) fn is_castling_apart(&self, from: &Position, line: &[Move]) -> bool {
+        let mut position = from.clone();
+        self.is_poor()
+            && line.windows(3).any(|plies| {
+                let is_apart = self.are_castling(&position, plies[0], plies[2]);
+                position = position.play(plies[0]);
+                is_apart
+            })
+    }
+
+    fn are_castling(&self, position: &Position, one: Move, other: Move) -> bool {
+        let (Some(first), Some(second)) = (one.from(), other.from()) else {
+            return false;
+        };
+        let left = Bitboard::from(first).with(second);
+        let may_castle = position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
+        may_castle
+            && position.castlings().any(|castling| {
+                let filled = Bitboard::from(one.to()).with(other.to());
+                castling.from() == left
+                    && castling.to() == filled
+                    && self.may_have_castled(castling)
+            })
     }
 }
 
@@ -330,28 +375,4 @@ fn played_from(position: &Position, m: Move) -> Option<Move> {
             .into_iter()
             .find(same),
     }
-}
-
-/// Whether two plies of this line together leave the same squares and fill the same ones as castling does: where men are not known that
-/// was one ply.
-pub(super) fn is_apart(from: &Position, line: &[Move]) -> bool {
-    let mut position = from.clone();
-    line.windows(3).any(|plies| {
-        let is_apart = are_castling(&position, plies[0], plies[2]);
-        position = position.play(plies[0]);
-        is_apart
-    })
-}
-
-fn are_castling(position: &Position, one: Move, other: Move) -> bool {
-    let (Some(first), Some(second)) = (one.from(), other.from()) else {
-        return false;
-    };
-    let left = Bitboard::from(first).with(second);
-    let may_castle = position.may_castle_with(first) && !one.is_castle() && !other.is_castle();
-    may_castle
-        && position.castlings().any(|castling| {
-            let filled = Bitboard::from(one.to()).with(other.to());
-            castling.from() == left && castling.to() == filled
-        })
 }

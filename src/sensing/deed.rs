@@ -125,7 +125,7 @@ impl Sensing {
         }
         let fault = self.classify(&position, open);
         if fault.kind == FaultKind::Displaced
-            && let Some(answered) = self.answered_irregular_move(&position, open)
+            && let Some(answered) = self.answered_irregular_move(&position, open, pressed)
         {
             return Some((seen, answered));
         }
@@ -133,11 +133,12 @@ impl Sensing {
     }
 
     /// An irregular move that was answered before anybody could tell: some of the squares show one man gone astray, with all that
-    /// belongs to it, and the others a reply that fits behind it.
+    /// belongs to it, and the others a reply that fits behind it. A man that is only lifted answers nothing before his side has pressed.
     pub(super) fn answered_irregular_move(
         &self,
         position: &Position,
         open: Bitboard,
+        pressed: Option<Color>,
     ) -> Option<Fault> {
         // A castling and the reply to it with castling or en passant change no more.
         if open.count() > 8 {
@@ -169,7 +170,10 @@ impl Sensing {
             let [reply] = replies.as_slice() else {
                 return None;
             };
-            if self.is_poor() && !self.is_after(*reply, deed) {
+            let done = deed.into_iter().map(|square| self.trail.at(square)).max();
+            let is_put_down = self.is_put_down(after, *reply, done.unwrap_or(0));
+            let is_seen = is_put_down || pressed == Some(after.turn());
+            if self.is_poor() && !(is_seen && self.is_after(*reply, deed)) {
                 return None;
             }
             if !fault.shadow.is_empty() {

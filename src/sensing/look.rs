@@ -20,6 +20,13 @@ impl Sensing {
         let resumed = std::mem::take(&mut self.resumed);
         let lost = self.lost.take();
         self.doubt_takeback(cx);
+        let from_rival = self
+            .tentative
+            .as_ref()
+            .is_some_and(Tentative::is_from_rival);
+        if from_rival && self.is_captured_beside_record(cx) {
+            self.tentative = None;
+        }
         if self.match_superseded(now, cx) || self.match_another(now, cx) {
             self.away = None;
         } else if self.is_castling_in_hand(cx) {
@@ -54,9 +61,7 @@ impl Sensing {
     /// Whether it was read from where the record does not stand, because of a man who is there no more: he was only passing.
     fn is_gone_from_rival(&self, tentative: &Tentative) -> bool {
         let stopped = tentative.moves.last().map(|seen| seen.mv.to());
-        tentative.stem > tentative.keep
-            && tentative.why == CorrectionReason::Reread
-            && stopped.is_some_and(|to| self.picture.is_empty(to))
+        tentative.is_from_rival() && stopped.is_some_and(|to| self.picture.is_empty(to))
     }
 
     /// A takeback that has not come to rest is none if the record goes on to what the board shows now.

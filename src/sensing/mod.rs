@@ -334,6 +334,11 @@ struct Tentative {
 }
 
 impl Tentative {
+    /// Whether it was read from where the record does not stand.
+    fn is_from_rival(&self) -> bool {
+        self.stem > self.keep && self.why == CorrectionReason::Reread
+    }
+
     /// What the board shows since then, to be told once it has stood for so long.
     fn new(
         keep: usize,
@@ -435,7 +440,8 @@ impl Sensing {
         if cx.following {
             self.note_answer(now, changes, cx);
         }
-        let together = look == Look::Dump || changes.len() > 1;
+        let in_dump = look == Look::Dump;
+        let together = in_dump || changes.len() > 1;
         let mut lifted = Bitboard::EMPTY;
         let mut changed = Bitboard::EMPTY;
         let shown_before = self
@@ -452,7 +458,7 @@ impl Sensing {
                     square: *square,
                     before,
                     contents: *contents,
-                    in_dump: look == Look::Dump,
+                    in_dump,
                 },
             );
             self.read_again(*square);
@@ -460,7 +466,7 @@ impl Sensing {
             if contents.is_empty() {
                 lifted.add(*square);
             }
-            self.trail.note(now, *square, *contents, together);
+            self.trail.note(now, *square, *contents, together, in_dump);
         }
         if changed.is_empty() {
             return;

@@ -43,6 +43,7 @@ impl Sensing {
         if self.pressed_from_away(now, side, cx) {
             return;
         }
+        self.leave_swapped(side, cx);
         // The bytes of a clock lag: a press that comes when the reply stands already belongs to the move that was answered.
         let view = self.view(cx);
         let n = view.len();
@@ -305,6 +306,17 @@ impl Sensing {
                 self.flush(cx);
             } else {
                 self.read_unseen(now, side, press.at, cx);
+                // What lies where the captor came from is judged with it.
+                let is_judged = self
+                    .presses
+                    .front()
+                    .is_some_and(|front| front.at == press.at);
+                if !is_judged && self.victim_in_his_place(&self.record(cx)).is_some() {
+                    self.presses.push_front(Press {
+                        spent: true,
+                        ..press
+                    });
+                }
             }
             return true;
         }

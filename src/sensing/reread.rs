@@ -743,9 +743,13 @@ impl Reader {
             left,
         };
         let mut in_dump = false;
-        let mut squares = effects.squares().into_iter();
-        let unheard = squares.any(|square| path.open_at(square).is_some_and(|open| open.unheard));
+        let is_any = |is_so: fn(&Open) -> bool| {
+            let mut squares = effects.squares().into_iter();
+            squares.any(|square| path.open_at(square).is_some_and(is_so))
+        };
+        let unheard = is_any(|open| open.unheard);
         let untold = if unheard { UNHEARD } else { UNTOLD };
+        let is_watched = !unheard && !is_any(|open| open.in_dump);
         for (square, man) in effects.iter() {
             let shown = self
                 .picture
@@ -765,6 +769,16 @@ impl Reader {
                             evidence.weight += if open.lifted { TAKEN_AWAY } else { OVERWRITTEN };
                         }
                     }
+                }
+                // A square that was left, and filled again, with no look that showed it empty, was never left.
+                (true, None)
+                    if is_owed
+                        && self.is_poor
+                        && is_watched
+                        && man.is_some()
+                        && board.piece_at(square).is_none() =>
+                {
+                    return None;
                 }
                 (true, None) if is_owed => {}
                 (true, None) if man.is_some() => match m {
@@ -805,6 +819,16 @@ impl Reader {
             in_dump |= left.is_some_and(|open| open.in_dump);
         }
         evidence.weight += evidence.owed_weight;
+        // Who stood there before this man left is another one, unless he was taken.
+        if self.is_poor
+            && !in_dump
+            && !(m.is_capture() || m.is_castle())
+            && let Some((left, came)) = left.zip(path.open_at(m.to()))
+        {
+            let early = left.at.saturating_sub(came.at);
+            let disorder = DISORDER.iter().find(|(slack, _)| early <= *slack)?;
+            evidence.weight += disorder.1;
+        }
         if !in_dump {
             let late = path.last_at.saturating_sub(evidence.at);
             let disorder = DISORDER.iter().find(|(slack, _)| late <= *slack)?;

@@ -883,12 +883,12 @@ impl Sensing {
         let told = self.observations.len();
         let is_it = ask(self);
         // Who stands as the record does explains no more than it, unless half of a castling has become all of it. What leads back to the
-        // record is no other reading of it.
+        // record is no other reading of it, nor is what takes all of it back.
         let goes_on = match &self.tentative {
             Some(tentative) => {
                 let castled = tentative.moves.last().map(|seen| seen.mv);
-                tentative.moves.len() != plies
-                    || (castled != last && castled.is_some_and(Move::is_castle))
+                let goes_on = !tentative.moves.is_empty() && tentative.moves.len() != plies;
+                goes_on || (castled != last && castled.is_some_and(Move::is_castle))
             }
             None => self.observations.len() > told,
         };

@@ -74,7 +74,7 @@ impl Sensing {
             self.take_back_once_at_rest(keep, moves);
             return;
         }
-        if let Some(m) = explain::made_with_victim_about(tip, &self.picture, differing) {
+        if let Some(m) = self.made_with_victim_about(&view, differing) {
             let moves = vec![Seen::new(tip, m, self.last_change)];
             self.arrived_by(moves, now, cx);
             return;
@@ -144,7 +144,7 @@ impl Sensing {
                 }
             }
         }
-        self.search_answered(now, cx);
+        self.search_answered(now, pressed, cx);
     }
 
     /// Whether the side that makes the first of these moves has another man in the air besides.
@@ -241,13 +241,13 @@ impl Sensing {
     }
 
     /// Whether the men of this line can have been where it leads them: a board whose changes came singly showed each square on the
-    /// way. A look with many changes tells of others that nobody saw.
+    /// way. A look after a while in which nobody looked tells of others that nobody saw.
     pub(super) fn may_have_passed(&self, from: &Position, line: &[Move], since: Millis) -> bool {
         if self.was_never_there(from, line) {
             return false;
         }
         let differing = self.picture.differing(from.board());
-        if (differing & self.trail.unordered()).any() {
+        if (differing & self.trail.unwatched()).any() {
             return true;
         }
         let mut position = from.clone();
@@ -259,11 +259,16 @@ impl Sensing {
             let taken_again =
                 line.len() > 2 && m.is_capture() && reached.contains(m.to()) && was_followed;
             let is_unseen = self.is_poor() && m.is_capture() && !m.is_en_passant();
+            // Nor does who stands there tell of another one, who left his square later.
+            let is_of_former = self.is_poor() && !m.is_capture() && reached.contains(m.to()) && {
+                let from = m.from().filter(|_| !self.picture.is_empty(m.to()));
+                from.is_some_and(|from| !self.trail.came_after_leaving(from, m.to()))
+            };
             reached.set(m.to(), !is_unseen);
             let mut passed = position.effects(*m).squares() & !differing;
             passed.set(m.to(), passed.contains(m.to()) && !is_unseen);
             position = position.play(*m);
-            !taken_again
+            !(taken_again || is_of_former)
                 && passed
                     .into_iter()
                     .all(|square| self.trail.at(square) > since)
@@ -324,11 +329,15 @@ impl Sensing {
     }
 
     /// Looks for a move that was answered before it was finished, or though it is none.
-    pub(super) fn search_answered(&mut self, now: Millis, cx: &Context<'_>) {
+    pub(super) fn search_answered(
+        &mut self,
+        now: Millis,
+        pressed: Option<Color>,
+        cx: &Context<'_>,
+    ) {
         let view = self.view(cx);
-        let tip = view.tip();
         let keep = view.len();
-        if let Some((moves, fault)) = self.answered_unfinished(tip, keep, now) {
+        if let Some((moves, fault)) = self.answered_unfinished(&view, pressed, now) {
             self.flush(cx);
             self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
             let known = self.faulty();
@@ -349,19 +358,21 @@ impl Sensing {
         {
             return;
         }
-        if let Some(fault) = self.answered_irregular_move(tip, open) {
+        if let Some(fault) = self.answered_irregular_move(tip, open, pressed) {
             self.raise(fault);
         }
     }
 
     /// Castling, promotion or en passant that the opponent answered while part of it was still to do: both are recorded, and what
-    /// is left to do is the fault, unless the rest may still come.
+    /// is left to do is the fault, unless the rest may still come. A man of the opponent's that is only lifted answers nothing before he
+    /// has pressed.
     pub(super) fn answered_unfinished(
         &self,
-        tip: &Position,
-        keep: usize,
+        view: &View<'_>,
+        pressed: Option<Color>,
         now: Millis,
     ) -> Option<(Vec<Seen>, Option<Fault>)> {
+        let (tip, keep) = (view.tip(), view.len());
         let differing = self.picture.differing(tip.board());
         if differing.count() < 3 || differing.count() > 8 {
             return None;
@@ -404,12 +415,15 @@ impl Sensing {
             if left.is_empty() || !arrived || !left.into_iter().all(old_or_pawn) {
                 continue;
             }
-            if let [reply] = explain::moves_to(&first.after, &self.picture, wrong, left).as_slice()
-            {
+            let replies = explain::moves_to(&first.after, &self.picture, wrong, left);
+            let is_seen = |reply: Move| {
+                pressed == Some(!us) || self.is_put_down(&first.after, reply, view.seen_at(keep))
+            };
+            if let Some(reply) = sole(&replies).filter(|reply| is_seen(*reply)) {
                 if m.promotion().is_some() {
                     first.doubt = Some(Doubt::PromotionUnseen);
                 }
-                let second = Seen::new(&first.after, *reply, now);
+                let second = Seen::new(&first.after, reply, now);
                 let fault = Fault {
                     ply: Some(keep + 1),
                     answered: true,
@@ -781,7 +795,7 @@ impl Sensing {
     /// What the squares that the men of this line left and came to say of its order.
     pub(super) fn order(&self, from: &Position, line: &[Move]) -> Order {
         let is_early = line.last().is_some_and(|m| self.is_early(*m));
-        if is_early || (self.is_poor() && castling::is_apart(from, line)) {
+        if is_early || self.is_castling_apart(from, line) {
             return Order::Against;
         }
         trail::order(&self.journeys(from, line), trail::SCAN_MS)

@@ -164,6 +164,9 @@ impl Sensing {
     /// Who was supposed to have captured with a man that is gone has made a move with another since, as nobody does who has moved: the
     /// first was knocked off, or is still to be put back.
     pub(super) fn match_another(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        if !self.is_poor() || self.frozen_since.is_some() {
+            return false;
+        }
         let view = self.view(cx);
         let (Some(keep), Some(last)) = (view.len().checked_sub(1), view.last()) else {
             return false;
@@ -171,9 +174,7 @@ impl Sensing {
         let (before, since) = (view.position(keep), view.seen_at(keep));
         let theirs =
             self.picture.differing(before.board()) & before.board().by_color(!before.turn());
-        if !self.is_poor()
-            || self.frozen_since.is_some()
-            || !last.is_capture()
+        if !last.is_capture()
             || view.is_pressed(keep)
             || theirs.any()
             || self.is_put_down(before, last, since)

@@ -22,6 +22,7 @@ pub(super) struct Trail {
     squares: [Mark; 64],
     looks: u64,
     unordered: Bitboard,
+    unwatched: Bitboard,
 }
 
 /// The last change of a square.
@@ -58,13 +59,22 @@ impl Default for Trail {
             squares: [Mark::default(); 64],
             looks: 1,
             unordered: Bitboard::EMPTY,
+            unwatched: Bitboard::EMPTY,
         }
     }
 }
 
 impl Trail {
-    /// The square has come to show this, together with others or alone.
-    pub(super) fn note(&mut self, now: Millis, square: Square, contents: Contents, together: bool) {
+    /// The square has come to show this, together with others or alone. What a dump tells may have come about at any time since the
+    /// board told something before.
+    pub(super) fn note(
+        &mut self,
+        now: Millis,
+        square: Square,
+        contents: Contents,
+        together: bool,
+        in_dump: bool,
+    ) {
         let mark = &mut self.squares[square.to_usize()];
         mark.at = now;
         mark.is_vacant = contents.is_empty();
@@ -80,6 +90,7 @@ impl Trail {
             false => mark.filled = now,
         }
         self.unordered.set(square, together);
+        self.unwatched.set(square, in_dump);
     }
 
     /// Play begins: what changed before was setting up.
@@ -153,6 +164,12 @@ impl Trail {
         self.squares[square.to_usize()].left
     }
 
+    /// Whether a square was filled after another one had been left, as near as a look at the board tells: who left may stand there now.
+    pub(super) fn came_after_leaving(&self, from: Square, to: Square) -> bool {
+        let left = self.squares[from.to_usize()].left;
+        self.filled_since(to, left.saturating_sub(LOOK_MS))
+    }
+
     /// Whether the square was last left before this time, and filled since.
     pub(super) fn left_before(&self, square: Square, time: Millis) -> bool {
         let mark = &self.squares[square.to_usize()];
@@ -172,9 +189,9 @@ impl Trail {
         self.squares[square.to_usize()].look
     }
 
-    /// Squares that last changed together with others, as in a dump: nothing tells their order.
-    pub(super) fn unordered(&self) -> Bitboard {
-        self.unordered
+    /// Squares that last changed while nobody looked: others may have changed and changed back.
+    pub(super) fn unwatched(&self) -> Bitboard {
+        self.unwatched
     }
 
     /// Whether the man on `to` stood there long before one left `from`: that one went elsewhere.

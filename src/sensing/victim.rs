@@ -52,6 +52,35 @@ impl Sensing {
         explain::may_pass(before, last, &self.picture, open).then_some(passed)
     }
 
+    /// The only capture that the board shows whole while the man that was taken stands beside. Where men are not known, that is one whose
+    /// victim was put there before the captor was lifted: nobody else can have come.
+    pub(super) fn made_with_victim_about(&self, view: &View<'_>, open: Bitboard) -> Option<Move> {
+        let tip = view.tip();
+        if !self.is_poor() {
+            return explain::made_with_victim_about(tip, &self.picture, open);
+        }
+        let (from, beside) = (open & self.picture.vacant(), open & !self.picture.vacant());
+        let (from, beside) = (from.single_square()?, beside.single_square()?);
+        let since = view.seen_at(view.len());
+        let came = self.trail.at(beside);
+        if came <= since || came >= self.trail.at(from) {
+            return None;
+        }
+        let mut made = tip.moves_from(from).filter(|m| {
+            let may_pass = || explain::may_pass(tip, *m, &self.picture, open);
+            let is_taken_away = self.trail.at(m.to()) > since;
+            m.is_capture() && is_taken_away && may_pass() && self.is_put_down(tip, *m, since)
+        });
+        made.next().filter(|_| made.next().is_none())
+    }
+
+    /// Whether the record goes on to what the board shows with such a capture, so that no other reading of it is needed.
+    pub(super) fn is_captured_beside_record(&self, cx: &Context<'_>) -> bool {
+        let record = self.record(cx);
+        let open = self.picture.differing(record.tip().board()) & !self.mask(&record);
+        self.is_poor() && self.made_with_victim_about(&record, open).is_some()
+    }
+
     /// Whether a pawn was taken en passant and lies where its captor had stood. Where men are not known, the captor was lifted for it:
     /// else the pawn that made two steps would have made one.
     pub(super) fn is_en_passant_laid_down(&self, view: &View<'_>) -> bool {
@@ -156,10 +185,22 @@ impl Sensing {
         (stays && is_victim).then_some(from)
     }
 
-    /// Whether that is all that differs from before the capture: where men are not known, nothing does.
+    /// Whether that is all that differs from before the capture: where men are not known, nothing does. Before it is pressed both may
+    /// as well have been put back.
     pub(super) fn is_swapped_with_victim(&self, view: &View<'_>) -> bool {
-        self.victim_in_his_place(view).is_some()
+        let last = view.len().checked_sub(1);
+        last.is_some_and(|index| view.is_pressed(index))
+            && self.victim_in_his_place(view).is_some()
             && (self.picture).agrees_with(view.position(view.len() - 1).board())
+    }
+
+    /// Whoever presses for such a capture has not taken it back.
+    pub(super) fn leave_swapped(&mut self, side: Color, cx: &Context<'_>) {
+        let record = self.record(cx);
+        let n = record.len();
+        let is_his = record.mover(n) == Some(side) && self.victim_in_his_place(&record).is_some();
+        self.tentative
+            .take_if(|tentative| is_his && tentative.moves.is_empty() && tentative.keep + 1 == n);
     }
 
     /// Whether the capture `m`, in place of the ply at this index, would have left its victim standing past the press where the man of
