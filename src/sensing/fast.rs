@@ -286,7 +286,8 @@ impl Sensing {
         let (m, reply) = (view.mv(keep)?, view.mv(keep + 1)?);
         let (from, before) = (m.from()?, view.position(keep));
         let is_taken_there = reply.to() == m.to();
-        if is_taken_there && attacks::king_attacks(m.to()).contains(to) {
+        let is_beside = attacks::king_attacks(m.to()).contains(to);
+        if is_taken_there && (is_beside || self.was_taken_where_he_stood(view, keep)) {
             // He passes there on his way off the board.
             return None;
         }

@@ -49,6 +49,20 @@ impl Film {
         late.filter(is_one).count()
     }
 
+    /// Whether the square came to show this after `since`, and before `until`.
+    pub(super) fn has_shown(
+        &self,
+        square: Square,
+        shown: Contents,
+        since: Millis,
+        until: Millis,
+    ) -> bool {
+        let shows = |scene: &Scene| matches!(scene, Scene::Square { square: at, contents, .. } if *at == square && *contents == shown);
+        let late = self.scenes.iter().rev().take_while(|(at, _)| *at > since);
+        late.skip_while(|(at, _)| *at >= until)
+            .any(|(_, scene)| shows(scene))
+    }
+
     /// Whose press was the last one, and when that was.
     pub(super) fn last_press(&self) -> Option<(Color, Millis)> {
         self.scenes

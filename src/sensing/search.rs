@@ -111,6 +111,7 @@ impl Sensing {
         if self.read_last_anew(now, cx)
             || self.read_rivals_anew(now, cx)
             || self.read_exchanged(now, cx)
+            || self.read_taken_first(now, cx)
         {
             return;
         }
@@ -252,9 +253,11 @@ impl Sensing {
         let mut position = from.clone();
         let mut reached = Bitboard::EMPTY;
         line.iter().all(|m| {
-            // A man that arrived and was taken again stood on a square that changed once. Where men are not known, it did not need
-            // to where he had taken one himself.
-            let taken_again = line.len() > 2 && m.is_capture() && reached.contains(m.to());
+            // A man that arrived and was taken again stood on a square that changed once, as far as that was followed. Where men are not
+            // known, it did not need to where he had taken one himself.
+            let was_followed = !self.stood.contains(&self.trail.at(m.to()));
+            let taken_again =
+                line.len() > 2 && m.is_capture() && reached.contains(m.to()) && was_followed;
             let is_unseen = self.is_poor() && m.is_capture() && !m.is_en_passant();
             // Nor does who stands there tell of another one, who left his square later.
             let is_of_former = self.is_poor() && !m.is_capture() && reached.contains(m.to()) && {

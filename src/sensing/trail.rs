@@ -149,9 +149,19 @@ impl Trail {
         mark.man.is_some() && mark.first >= since
     }
 
+    /// When it was last seen to be filled, be it left again since.
+    pub(super) fn filled(&self, square: Square) -> Millis {
+        self.squares[square.to_usize()].filled
+    }
+
     /// Whether the square was filled at this time or later, be it with what had stood there shortly before.
     pub(super) fn filled_since(&self, square: Square, since: Millis) -> bool {
         self.squares[square.to_usize()].filled >= since
+    }
+
+    /// When it was last seen to be left, be it filled again since.
+    pub(super) fn left(&self, square: Square) -> Millis {
+        self.squares[square.to_usize()].left
     }
 
     /// Whether a square was filled after another one had been left, as near as a look at the board tells: who left may stand there now.

@@ -104,6 +104,75 @@ impl Sensing {
         })
     }
 
+    /// Whether the man of the ply at this index stood where the next one took him, and did not only pass there: for longer than that, or
+    /// until the captor was in the hand. What is put down elsewhere since is he, on his way off the board.
+    pub(super) fn was_taken_where_he_stood(&self, view: &View<'_>, index: usize) -> bool {
+        let (Some(m), Some(reply)) = (view.mv(index), view.mv(index + 1)) else {
+            return false;
+        };
+        // Where men are not known, nobody saw who came there if another had stood there.
+        let may_be_seen = self.picture.is_exact() || !m.is_capture();
+        let man = m.promotion().unwrap_or(m.role());
+        let shown = self
+            .picture
+            .sense()
+            .shows(man.of(view.position(index).turn()));
+        let came = self.trail.filled(m.to());
+        let was_seen = may_be_seen
+            && !m.is_castle()
+            && self
+                .film
+                .has_shown(m.to(), shown, view.seen_at(index), came);
+        let stopped = view.seen_at(index + 1);
+        let left = self.trail.left(m.to());
+        let captor_left = reply.from().and_then(|from| self.left_at(from));
+        was_seen
+            && reply.is_capture()
+            && reply.to() == m.to()
+            && (left < stopped
+                || left >= stopped + self.timing.hold
+                || captor_left.is_some_and(|at| at <= left))
+    }
+
+    /// Who was put down elsewhere before the answer came to where he had stood is gone from there, and another of his men has moved: the
+    /// answer took him, and its hand had cleared the square first.
+    pub(super) fn read_taken_first(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let Some(keep) = view.len().checked_sub(2) else {
+            return false;
+        };
+        let (Some(m), Some(reply)) = (view.mv(keep), view.mv(keep + 1)) else {
+            return false;
+        };
+        let before = view.position(keep);
+        let man = m.promotion().unwrap_or(m.role()).of(before.turn());
+        let shown = self.picture.sense().shows(man);
+        let laid = view.seen_at(keep + 1);
+        let has_stood = |to| (self.film).has_shown(to, shown, view.seen_at(keep), laid);
+        if m.is_castle()
+            || !self.picture.is_empty(m.to())
+            || view.tip().board().piece_at(m.to()) != Some(man)
+            || !has_stood(reply.to())
+        {
+            return false;
+        }
+        let lines = explain::lines_to(before, &self.picture, self.mask(&view), 3, |line| {
+            let same = |one: Move, other: Move| {
+                one.from() == other.from() && one.promotion() == other.promotion()
+            };
+            let read = line.iter().zip([(m, reply.to()), (reply, reply.to())]);
+            read.into_iter()
+                .all(|(own, (told, to))| same(*own, told) && own.to() == to)
+        });
+        if !lines.explain() {
+            return false;
+        }
+        let before = before.clone();
+        self.jumped(&before, keep, lines, now, cx);
+        self.look_due = true;
+        true
+    }
+
     /// The square that the captor of the last move left, if the man that he took was put down there.
     pub(super) fn victim_in_his_place(&self, view: &View<'_>) -> Option<Square> {
         let last = view.last().filter(|m| m.is_capture())?;

@@ -3,7 +3,7 @@
 use super::Table;
 use super::alerts::{Notice, Source, named_in_text, way_back};
 use crate::Millis;
-use crate::board::{self, Contents, Orientation, OrientationSetting, Picture};
+use crate::board::{self, Contents, Orientation, OrientationSetting, Picture, Sense};
 use crate::game::{Change, CorrectionReason, Game, Seen};
 use crate::laws::position::Position;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
@@ -24,10 +24,17 @@ pub(super) struct Array {
     /// read.
     gaps: Bitboard,
     gaps_since: Millis,
+    /// Other men stand on these squares than should: they are told until they are put right.
+    is_astray: bool,
+    /// Those of them that were told: while men are on their way back the way back is not told anew at each step.
+    told: Bitboard,
 }
 
 /// More squares than these without a man are no array.
 const GAPS: usize = 2;
+
+/// Plies that may have been played before anybody looked.
+const MISSED: usize = 4;
 
 impl Table {
     /// The start position stands on the board for the first time in this game: moves are followed from here on.
@@ -46,6 +53,7 @@ impl Table {
         } else if game.ready && !game.clocks.used && differing.count() > 8 {
             // The men are being set up anew; this is no play.
             game.ready = false;
+            self.array.gaps = Bitboard::EMPTY;
             self.sensing.restart(self.sensing.picture().clone(), now);
             self.changed();
         }
@@ -58,7 +66,9 @@ impl Table {
         }
         let (sensing, cx) = self.sensing();
         sensing.follow(now, false, &cx);
-        self.close_alert(Source::Setup, CloseReason::Restored);
+        if self.array.gaps.is_empty() {
+            self.close_alert(Source::Setup, CloseReason::Restored);
+        }
         self.changed();
         // A clock that runs already runs for this game.
         if self.clock.is_running()
@@ -68,9 +78,9 @@ impl Table {
         }
     }
 
-    /// The array is not on the board, but may be as far as it shows: a square is dead, or the last man is put up late. A legal first
-    /// move from what has stood for a while says so. If it is one of the men who were not shown, he may have been put up wrongly, and the
-    /// answer says so.
+    /// The array is not on the board, but may be as far as it shows: a square is dead, or the last man is put up late; or some men stand on
+    /// each other's squares. A legal first move from what has stood for a while says so. If it is one of the men who were not shown, he
+    /// may have been put up wrongly, and the answer says so.
     fn watch_gaps(&mut self, differing: Bitboard) {
         let Some(game) = &self.game else { return };
         let start = &game.line.start;
@@ -88,10 +98,10 @@ impl Table {
                 let lines = explain::lines_to(start, &picture, Bitboard::EMPTY, plies, fits);
                 !lines.found.is_empty()
             };
-            if begins(1) || begins(2) {
+            if begins(1) || (self.are_gaps(gaps) && begins(2)) {
                 self.follow_with_gaps(gaps);
             }
-        } else if self.are_gaps(differing) {
+        } else if self.are_gaps(differing) || self.are_astray(differing) {
             if gaps != differing {
                 self.array.gaps = differing;
                 self.array.gaps_since = self.now;
@@ -109,18 +119,48 @@ impl Table {
             })
     }
 
-    /// The squares without a man of what stands, if that may be the array of a game that is not followed yet.
-    pub(super) fn gaps_to_begin_with(&self) -> Option<Bitboard> {
+    /// Whether all men are there, some of them on these squares where others belong, and no play led there.
+    fn are_astray(&self, differing: Bitboard) -> bool {
+        self.game
+            .as_ref()
+            .is_some_and(|game| is_astray(&game.line.start, self.sensing.picture(), differing))
+    }
+
+    /// The clock runs where no game is open, or one that was left: the next begins with the array, be some of its men on each other's
+    /// squares.
+    pub(super) fn open_with_clock(&mut self) {
+        let start = self.openings.next_start();
+        let found = board::find_orientation(&self.raw, start.board());
+        let stands = found.is_some_and(|found| {
+            let picture = self.raw.oriented(found);
+            is_astray(&start, &picture, picture.differing(start.board()))
+        });
+        // What is near the array may also be reached by playing, or taking back.
+        let is_left = |game: &Game| match game.is_over() {
+            true => !self.sensing.picture().agrees_with(game.line.tip().board()),
+            false => self.array.cleared,
+        };
+        let may_open = self.game.as_ref().is_none_or(is_left);
+        if may_open && self.raw.is_complete() && stands {
+            self.begin_anew();
+        }
+    }
+
+    /// The squares that do not show the array in what stands, if a game that is not followed yet may begin with it and this side to move.
+    pub(super) fn gaps_to_begin_with(&self, turn: Color) -> Option<Bitboard> {
         let game = self.open_game().filter(|game| !game.ready)?;
         let differing = self.sensing.picture().differing(game.line.start.board());
-        let may_begin = game.line.is_empty() && self.raw.is_complete() && self.are_gaps(differing);
+        let is_first = turn == game.line.start.turn();
+        let may_begin = game.line.is_empty()
+            && self.raw.is_complete()
+            && (self.are_gaps(differing) || (is_first && self.are_astray(differing)));
         may_begin.then_some(differing)
     }
 
-    /// The clock runs, or was pressed: what stands is the array, as far as the board can show it. Whether a game is followed from here on
-    /// that was not before.
-    pub(super) fn begin_with_gaps(&mut self) -> bool {
-        let gaps = self.gaps_to_begin_with();
+    /// The clock runs for this side, be it that the other one has pressed: what stands is the array, as far as the board can show it, or as
+    /// somebody has set it up. Whether a game is followed from here on that was not before.
+    pub(super) fn begin_with_gaps(&mut self, turn: Color) -> bool {
+        let gaps = self.gaps_to_begin_with(turn);
         if let Some(gaps) = gaps {
             self.follow_with_gaps(gaps);
         }
@@ -136,6 +176,9 @@ impl Table {
         let (array, changes) = array_and_changes(&shown, &start, moved);
         let now = self.now;
         self.array.gaps = gaps;
+        // Where men stand none is only unseen.
+        self.array.is_astray = (gaps & !array.vacant()).any();
+        self.array.told = Bitboard::EMPTY;
         self.sensing.restart(array, now);
         self.sensing.leave_unread(gaps, &start);
         self.begin_to_follow();
@@ -143,30 +186,58 @@ impl Table {
         sensing.handle_squares(now, &changes, Look::Update, &cx);
     }
 
-    /// A game that is played from an array of which not all was shown: the arbiter is told, until each of these squares shows a change.
+    /// A game that is played from an array of which not all was shown: the arbiter is told, until each of these squares shows a change. Men
+    /// who stand on each other's squares are told at once, and until they are put right.
     pub(super) fn tell_gaps(&mut self) {
-        let is_played = |game: &Game| game.is_followed() && !game.line.is_empty();
-        if self.array.gaps.is_empty() || !self.game.as_ref().is_some_and(is_played) {
+        let Some(game) = self.game.as_ref().filter(|game| game.is_followed()) else {
+            return;
+        };
+        let is_astray = self.array.is_astray;
+        if self.array.gaps.is_empty() || (!is_astray && game.line.is_empty()) {
             return;
         }
-        let gaps = self.array.gaps & self.sensing.unread_squares();
+        let unread = self.sensing.unread_squares();
+        let wrong = match is_astray {
+            true => unread | self.sensing.picture().differing(game.line.tip().board()),
+            false => unread,
+        };
+        let gaps = self.array.gaps & wrong;
         self.array.gaps = gaps;
         if gaps.is_empty() {
             self.close_alert(Source::Setup, CloseReason::Restored);
             return;
         }
-        let mut notice = Notice::new(
-            AlertKind::SetupWrong,
-            Audience::Arbiter,
-            Severity::Warn,
-            format!(
+        if is_astray && std::mem::replace(&mut self.array.told, gaps) == gaps {
+            return;
+        }
+        let says = match is_astray {
+            true => format!("played, and {}", differs(gaps)),
+            false => format!(
                 "played, and the start position was not seen whole ({}). Look at the board.",
                 named_in_text(gaps)
             ),
-        );
+        };
+        let (kind, to, how) = (AlertKind::SetupWrong, Audience::Arbiter, Severity::Warn);
+        let mut notice = Notice::new(kind, to, how, says);
         notice.squares = gaps;
         notice.ply = Some(1);
+        if is_astray {
+            let array = game.line.start.board();
+            let (shown, mut stood) = (self.sensing.shown(), Picture::of(array, Sense::Piece));
+            for square in gaps {
+                stood.set(square, shown.at(square).unwrap_or(Contents::Empty));
+            }
+            notice.detail.way_back = way_back(&stood, array);
+        }
         self.raise(Source::Setup, notice);
+    }
+
+    /// The squares of the array on which other men stand: nothing is wrong with their sensors.
+    pub(super) fn squares_astray(&self) -> Bitboard {
+        match self.array.is_astray {
+            true => self.array.gaps,
+            false => Bitboard::EMPTY,
+        }
     }
 
     /// Which way round the board is read; until that is found, as if it stood right.
@@ -331,8 +402,10 @@ impl Table {
         {
             0 => {
                 self.array.cleared = false;
-                // They play on, and nothing was set up.
-                self.close_alert(Source::Setup, CloseReason::Superseded);
+                if self.array.gaps.is_empty() {
+                    // They play on, and nothing was set up.
+                    self.close_alert(Source::Setup, CloseReason::Superseded);
+                }
             }
             MANY.. => self.array.cleared = true,
             _ => {}
@@ -402,20 +475,39 @@ impl Table {
                 AlertKind::SetupWrong,
                 Audience::Arbiter,
                 Severity::Warn,
-                format!(
-                    "the start position differs ({}). Look at the board.",
-                    named_in_text(differing)
-                ),
+                differs(differing),
             );
             notice.squares = differing;
             notice.ply = is_next.then_some(1);
             notice.detail.way_back = way_back(picture, &board);
             notice.detail.restore = Some(board.board_fen().to_string());
             self.raise(Source::Setup, notice);
-        } else {
+        } else if differing.is_empty() {
             self.close_alert(Source::Setup, CloseReason::Restored);
         }
     }
+}
+
+/// What is said of squares on which other men stand than in the array.
+fn differs(squares: Bitboard) -> String {
+    format!(
+        "the start position differs ({}). Look at the board.",
+        named_in_text(squares)
+    )
+}
+
+/// Whether all men of an array are there, some of them on these squares where others belong, and no play led there.
+fn is_astray(start: &Position, picture: &Picture, differing: Bitboard) -> bool {
+    let is_played = || {
+        let lines = |plies| explain::lines_to(start, picture, Bitboard::EMPTY, plies, |_| true);
+        // The side that begins has the move: both have made as many plies.
+        let mut plies = (2..=MISSED).step_by(2).map(lines);
+        plies.any(|lines| !lines.complete || lines.explain())
+    };
+    differing.any()
+        && differing.count() <= FEW
+        && are_all_there(picture, start.board())
+        && !is_played()
 }
 
 /// What the board showed before something was done on these squares of its array, and what was done.

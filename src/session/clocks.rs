@@ -77,7 +77,8 @@ impl Table {
     }
 
     pub(super) fn clock_started(&mut self, wing: Wing) {
-        if self.begin_with_gaps() {
+        self.open_with_clock();
+        if self.begin_with_gaps(self.side(wing)) {
             // It is told to the game that begins with it.
             return;
         }

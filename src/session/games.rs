@@ -434,7 +434,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use crate::publish::{AlertKind, Body, Payload};
+    use crate::publish::{AlertKind, Body, Payload, Topic};
     use crate::replay;
     use crate::session::Settings;
     use crate::trace::Trace;
@@ -456,6 +456,45 @@ mod tests {
         let mate = game.and_then(|game| game.moves.last()).expect("a move");
         assert_eq!(mate.san, "Qh4#");
         assert_eq!((mate.clk_ms, mate.emt_ms), (Some(57_500), Some(2_500)));
+    }
+
+    /// The moves of the game that was told last, and what is open at the end.
+    fn played_unarmed(trace: &str) -> (Vec<String>, Vec<AlertKind>) {
+        let trace = Trace::parse(trace).expect("a trace");
+        let settings = replay::settings(&trace, Settings::new("1")).expect("a DGT board");
+        let unarmed = Settings {
+            armed: None,
+            ..settings
+        };
+        let replayed = replay::replay(&trace, unarmed);
+        let mut moves = Vec::new();
+        let mut open: Vec<(Topic, AlertKind)> = Vec::new();
+        for (_, told) in &replayed.publications {
+            match &told.body {
+                Body::Payload(Payload::Game(game)) => {
+                    moves = game.moves.iter().map(|ply| ply.uci.clone()).collect();
+                }
+                Body::Payload(Payload::Alert(alert)) => {
+                    open.retain(|(topic, _)| *topic != told.topic);
+                    open.push((told.topic.clone(), alert.alert.kind));
+                }
+                Body::Clear => open.retain(|(topic, _)| *topic != told.topic),
+                Body::Payload(_) | Body::Text(_) => {}
+            }
+        }
+        (moves, open.into_iter().map(|(_, kind)| kind).collect())
+    }
+
+    #[test]
+    fn a_wrong_array_is_played_from_where_nobody_has_armed_a_game() {
+        let put_right =
+            include_str!("../../tests/traces/setup-wrong-put-right-after-two-plies.trace");
+        let (moves, open) = played_unarmed(put_right);
+        assert_eq!((moves.len(), open), (8, Vec::new()));
+        let (moves, open) = played_unarmed(include_str!(
+            "../../tests/traces/setup-wrong-never-found.trace"
+        ));
+        assert_eq!((moves.len(), open), (10, vec![AlertKind::SetupWrong]));
     }
 
     #[test]

@@ -301,13 +301,13 @@ impl Table {
         if !live && self.told_position.as_ref().is_some_and(|told| !told.live) {
             return;
         }
-        // A square that is not believed is told as it shows, and stops nobody.
+        // A square that is not believed is told as it shows, and stops nobody; that another man stands there than should is believed.
         let picture = self.sensing.shown();
         let differing = match &self.game {
             Some(game) if !game.is_over() => picture.differing(game.line.tip().board()),
             _ => shakmaty::Bitboard::EMPTY,
         };
-        let believed = differing & !self.sensing.unread_squares();
+        let believed = differing & (!self.sensing.unread_squares() | self.squares_astray());
         let placement = match &self.game {
             // The position of the end, whatever is done with the men afterwards.
             Some(game) if game.is_over() => game.line.tip().placement(),

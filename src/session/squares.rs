@@ -129,7 +129,9 @@ impl Table {
     /// What sensing takes for dead squares has changed, or not.
     pub(super) fn tell_dead_squares(&mut self) {
         let dead = match &self.game {
-            Some(game) if !game.is_over() => self.sensing.suspect_squares(&game.line),
+            Some(game) if !game.is_over() => {
+                self.sensing.suspect_squares(&game.line) & !self.squares_astray()
+            }
             _ => Bitboard::EMPTY,
         };
         if dead.is_empty() {
