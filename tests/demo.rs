@@ -225,7 +225,7 @@ fn what_cannot_be_shown_is_told() {
         "[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. e4 *\n",
     );
     for (arguments, expected, part) in [
-        (["--board", "certabo"], 2, "of the family certabo yet"),
+        (["--board", "certabo"], 2, "[possible values: dgt, psb1]"),
         (["--scene", "storm"], 2, "say --scene incidents"),
         (["--scene", "storm"], 2, "or --scene afternoon"),
         (
