@@ -407,7 +407,8 @@ impl Desk {
         }
     }
 
-    /// A reader of the folder finds the old file or the new one, never half of it.
+    /// A reader of the folder finds the old file or the new one, never half of it; and for a moment none, where that of an earlier run is
+    /// moved aside.
     fn keep_pgn(&mut self, game: &str, text: &str) -> io::Result<()> {
         let folder = self.state_dir.join("pgn");
         fs::create_dir_all(&folder)?;
@@ -436,7 +437,10 @@ fn move_aside(folder: &Path, game: &str, path: &Path) -> io::Result<()> {
         (1..MOST_SAME).map(|number| folder.join(format!("{game}-earlier-{number}.pgn")));
     match asides.find(|aside| !aside.exists()) {
         Some(aside) => fs::rename(path, aside),
-        None => Ok(()),
+        None => Err(io::Error::other(format!(
+            "there are {MOST_SAME} files of game {game} in {}; clear that folder",
+            folder.display()
+        ))),
     }
 }
 

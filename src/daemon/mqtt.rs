@@ -751,8 +751,8 @@ impl Driver {
             preserve_retain: true,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
-        // We want to know what an earlier run has kept, and what somebody else leaves at the broker in our name.
-        // What an earlier run has finished is asked for once; it may be much, and what was dropped of it is in nobody's way.
+        // What an earlier run has finished is asked for once, for it may be much. A game of which that is lost on the way could begin
+        // again; its PGN file is moved aside then.
         let asks = self.settings.is_node && !self.is_back;
         let finished = asks.then(|| Filter {
             path: format!("{}{}", self.prefix, archives(&self.settings.node)),
@@ -761,6 +761,7 @@ impl Driver {
             preserve_retain: true,
             retain_forward_rule: RetainForwardRule::OnEverySubscribe,
         });
+        // We want to know what an earlier run has kept, and what somebody else leaves at the broker in our name.
         let own = self.own_states().map(|below| Filter {
             path: format!("{}{below}", self.prefix),
             qos: QoS::AtLeastOnce,

@@ -39,10 +39,12 @@ pub enum PairingError {
     #[error("time_control: {0}")]
     TimeControl(#[from] TimeControlError),
     #[error(
-        "game {game} was played to its end {place}; another one needs an id of its own, and its names are put right in its PGN"
+        "game {game} was played to its end {place}; give another game an id of its own, and put right in its PGN who played {game}"
     )]
     Played { game: String, place: String },
-    #[error("game {game} is being played at table {table}")]
+    #[error(
+        "game {game} is being played at table {table}; end it there first, or give this one an id of its own"
+    )]
     Playing { game: String, table: String },
 }
 

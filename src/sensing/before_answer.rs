@@ -29,8 +29,10 @@ impl Sensing {
         if self.before_answer.is_none() && (!lifts || !self.picture.is_exact()) {
             return;
         }
+        let plies = self.view(cx).len();
+        self.before_answer.take_if(|before| before.plies != plies);
         let view = self.view(cx);
-        let (tip, plies) = (view.tip(), view.len());
+        let tip = view.tip();
         let mover = tip.turn();
         let differing = self.picture.differing(tip.board());
         let is_mans_of = |color: Color, contents: Contents| {
@@ -89,24 +91,28 @@ impl Sensing {
             return;
         };
         self.exchange(&mut before);
-        let (told, waiting) = (self.observations.len(), self.presses.len());
-        // Where the other side has pressed since it is not waited for; it says nothing else of what stood then.
-        let press = match press.overtaken {
-            true => Press {
-                overtaken: false,
-                waits: true,
-                dump_seen: true,
-                ..press
-            },
-            false => press,
+        let film = self.film.clone();
+        self.film.rewind(before.at);
+        let waiting = self.presses.len();
+        // Where the other side has pressed since, nothing is waited for; that says nothing else of what stood then.
+        let press = Press {
+            answered: true,
+            overtaken: false,
+            waits: press.waits || press.overtaken,
+            dump_seen: press.dump_seen || press.overtaken,
+            ..press
         };
         self.judge_as_shown(now, press, cx);
         self.exchange(&mut before);
+        self.film = film;
+        self.forget_unread();
         if self.presses.len() > waiting {
             // It waits, and is judged once more.
             self.before_answer = Some(before);
         } else {
-            self.look_due |= self.observations.len() > told;
+            // What was left to wait for it is looked at now.
+            self.look_due = true;
+            self.searched = false;
         }
     }
 

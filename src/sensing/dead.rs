@@ -25,6 +25,13 @@ pub(super) struct Unread {
 }
 
 impl Sensing {
+    /// Whatever the picture shows of squares that are left unread counts for nothing.
+    pub(super) fn forget_unread(&mut self) {
+        for unread in &self.unread {
+            self.picture.forget(unread.square);
+        }
+    }
+
     /// The squares that may be dead: those that are not read, and those where a man has been missed for long.
     pub fn suspect_squares(&self, line: &Line) -> Bitboard {
         let missed = self

@@ -86,6 +86,13 @@ impl Film {
             .any(|(_, scene)| *scene == Scene::Press(side))
     }
 
+    /// Leaves out what squares came to show from this time on; presses stay.
+    pub(super) fn rewind(&mut self, at: Millis) {
+        let is_later =
+            |(when, scene): &(Millis, Scene)| *when >= at && matches!(scene, Scene::Square { .. });
+        self.scenes.retain(|scene| !is_later(scene));
+    }
+
     /// Forgets what was seen: of what was before this moment nothing is known, or it was no play.
     pub(super) fn cut(&mut self, now: Millis) {
         self.scenes.clear();

@@ -368,6 +368,8 @@ struct Press {
     spent: bool,
     /// The other side has pressed since.
     overtaken: bool,
+    /// It is judged by what stood before the answer: no dump can agree with that.
+    answered: bool,
     /// Nothing on the board explained it when it was quiet; a slow scan may still bring the move.
     waits: bool,
     /// A man is missing, and a slow board that cannot be asked has the time of one more look to show where he went.

@@ -94,6 +94,7 @@ impl Sensing {
             at: now,
             spent,
             overtaken: false,
+            answered: false,
             waits: false,
             scanned: false,
             dump_asked: false,
@@ -250,6 +251,7 @@ impl Sensing {
         }
     }
 
+    /// Judges it against what the picture and the trail hold now.
     pub(super) fn judge_as_shown(&mut self, now: Millis, press: Press, cx: &Context<'_>) {
         if self.read_at_press(now, press, cx) {
             return;
@@ -549,7 +551,8 @@ impl Sensing {
                 });
                 return;
             }
-            let level = if press.dump_seen || !cx.can_dump {
+            let is_agreed = press.dump_seen && !press.answered;
+            let level = if is_agreed || !cx.can_dump {
                 Level::Confirmed
             } else {
                 Level::Told

@@ -19,18 +19,18 @@ enum Timer {
     Lost,
     /// When to read once more what was played fast.
     Reread,
-    /// When steps that put men back, one by one, are a takeback.
-    Retraced,
     /// When the opponent who lifted a man over an irregular move has begun to answer it.
     ReplyLift,
+    /// When to tell the arbiter of what nothing explains.
+    Displaced,
+    /// When steps that put men back, one by one, are a takeback.
+    Retraced,
     /// When the placement is at rest: the board is asked what it shows, and what it does not show is supposed.
     Dump,
     /// When a man that is gone is in nobody's hand any more.
     Gone,
     /// When to tell the operator of what nothing explains.
     Grace,
-    /// When to tell the arbiter of it.
-    Displaced,
     /// When to tell the operator that plies are missing which were pressed for.
     Unseen,
 }
@@ -44,12 +44,12 @@ impl Timer {
         Timer::Press,
         Timer::Lost,
         Timer::Reread,
-        Timer::Retraced,
         Timer::ReplyLift,
+        Timer::Displaced,
+        Timer::Retraced,
         Timer::Dump,
         Timer::Gone,
         Timer::Grace,
-        Timer::Displaced,
         Timer::Unseen,
     ];
 
@@ -110,29 +110,34 @@ impl Sensing {
     /// What is due first, and when; nothing is asked any more once something is due by `now`. It is asked after whatever happens, so that
     /// [`Timer::ALL`] is written out: a loop over it makes all of sensing slower by a fifth.
     fn first_due(&self, now: Millis, cx: &Context<'_>) -> Option<(Millis, Timer)> {
-        let mut first: Option<(Millis, Timer)> = None;
-        let mut ask = |timer| {
+        let ask = |first: &mut Option<(Millis, Timer)>, timer| {
             if first.is_none_or(|(before, _)| before > now)
                 && let Some(at) = self.due(timer, cx)
                 && first.is_none_or(|(before, _)| at < before)
             {
-                first = Some((at, timer));
+                *first = Some((at, timer));
             }
         };
-        ask(Timer::Look);
-        ask(Timer::Sign);
-        ask(Timer::Settle);
-        ask(Timer::Hold);
-        ask(Timer::Press);
-        ask(Timer::Lost);
-        ask(Timer::Reread);
-        ask(Timer::Retraced);
-        ask(Timer::ReplyLift);
-        ask(Timer::Dump);
-        ask(Timer::Gone);
-        ask(Timer::Grace);
-        ask(Timer::Displaced);
-        ask(Timer::Unseen);
+        let mut first = None;
+        ask(&mut first, Timer::Look);
+        ask(&mut first, Timer::Sign);
+        ask(&mut first, Timer::Settle);
+        ask(&mut first, Timer::Hold);
+        ask(&mut first, Timer::Press);
+        ask(&mut first, Timer::Lost);
+        ask(&mut first, Timer::Reread);
+        ask(&mut first, Timer::ReplyLift);
+        ask(&mut first, Timer::Displaced);
+        // Nothing that waits for rest is due sooner.
+        let timing = &self.timing;
+        let rest = timing.takeback.min(timing.gone).min(timing.grace);
+        if first.is_none_or(|(at, _)| at >= self.last_change + rest) {
+            ask(&mut first, Timer::Retraced);
+            ask(&mut first, Timer::Dump);
+            ask(&mut first, Timer::Gone);
+            ask(&mut first, Timer::Grace);
+            ask(&mut first, Timer::Unseen);
+        }
         first
     }
 
