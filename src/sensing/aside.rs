@@ -217,18 +217,15 @@ impl Sensing {
         let (side, board) = (press.side, view.tip().board());
         let open = self.picture.differing(board) & !self.faulty();
         let missing = open & board.by_color(side) & self.picture.vacant();
-        let is_of = |color: Color| {
-            move |square: Square| {
-                self.picture
-                    .piece(square)
-                    .is_some_and(|man| man.color == color)
-            }
+        let is_his = |square: Square| {
+            let man = self.picture.piece(square);
+            man.is_some_and(|man| man.color == side)
         };
         let is_answer = !press.spent
             && view.tip().turn() == side
             && self.picture.is_exact()
             && (open & board.by_color(!side) & self.picture.vacant()).any()
-            && !open.into_iter().any(is_of(side));
+            && !open.into_iter().any(is_his);
         if is_answer { missing } else { Bitboard::EMPTY }
     }
 

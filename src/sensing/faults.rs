@@ -38,7 +38,7 @@ pub enum FaultKind {
     /// lead to where play goes on.
     Gap,
     /// More plies were pressed for than were seen.
-    Unseen,
+    PliesMissing,
 }
 
 /// What ended a fault.
@@ -73,8 +73,8 @@ impl Fault {
     }
 
     /// Whether it is nobody's deed, but something that was not seen.
-    pub fn is_of_what_was_missed(&self) -> bool {
-        matches!(self.kind, FaultKind::Gap | FaultKind::Unseen)
+    pub fn is_gap(&self) -> bool {
+        matches!(self.kind, FaultKind::Gap | FaultKind::PliesMissing)
     }
 
     /// Whether this was pressed over, and is nobody's move.
@@ -384,12 +384,15 @@ impl Sensing {
         let (over, open): (Vec<Fault>, Vec<Fault>) =
             self.faults.drain(..).partition(|fault| match fault.kind {
                 FaultKind::Gap => is_led_to,
-                FaultKind::Unseen => !self.tally.is_ahead_of(plies),
+                FaultKind::PliesMissing => !self.tally.is_ahead_of(plies),
                 _ => ((fault.squares | fault.over) & in_question).is_empty(),
             });
         self.faults = open;
         // What was pressed over an irregularity says nothing of other plies.
-        if over.iter().any(|fault| fault.kind != FaultKind::Unseen) {
+        if over
+            .iter()
+            .any(|fault| fault.kind != FaultKind::PliesMissing)
+        {
             self.tally.settle(plies);
         }
         self.note_dead(&over, cx);

@@ -27,7 +27,7 @@ impl Sensing {
         if from_rival && self.is_captured_beside_record(cx) {
             self.tentative = None;
         }
-        if self.match_superseded(now, cx) || self.match_another(now, cx) {
+        if self.match_superseded(now, cx) || self.match_another_mans_move(now, cx) {
             self.away = None;
         } else if self.is_castling_in_hand(cx) {
             // Whatever else the board shows is looked at once they stand.

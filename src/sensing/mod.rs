@@ -297,7 +297,7 @@ pub struct Sensing {
     /// How often that was told since the board last changed, or somebody pressed, and when that was.
     looked_back: (u32, Millis),
     /// What was read of the last plies.
-    kept: reread::Kept,
+    readers: reread::Readers,
     /// The placement was not looked up since it changed: the record had to be brought up to date first.
     look_due: bool,
     /// After a command: the placement that stood when the record was changed over it.
@@ -416,7 +416,7 @@ impl Sensing {
             heard_since: 0,
             check_at: None,
             looked_back: (0, 0),
-            kept: reread::Kept::default(),
+            readers: reread::Readers::default(),
             look_due: false,
             waiting: None,
             waiting_since: 0,

@@ -309,11 +309,11 @@ impl Sensing {
             } else {
                 self.read_unseen(now, side, press.at, cx);
                 // What lies where the captor came from is judged with it.
-                let is_judged = self
+                let waits = self
                     .presses
                     .front()
                     .is_some_and(|front| front.at == press.at);
-                if !is_judged && self.victim_in_his_place(&self.record(cx)).is_some() {
+                if !waits && self.victim_in_his_place(&self.record(cx)).is_some() {
                     self.presses.push_front(Press {
                         spent: true,
                         ..press

@@ -123,12 +123,12 @@ impl Stretch {
 /// The stretches that were read last. Hands that never rest have the same one read again at each change: it is read on from where that
 /// ended, or it would take the longer each time the longer it is.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept(VecDeque<(Stretch, Reader)>);
+pub(super) struct Readers(VecDeque<(Stretch, Reader)>);
 
 /// The last plies of a game, and more of them, are read in turn.
-const STRETCHES: usize = 3;
+const READERS: usize = super::stretch::STRETCHES.len();
 
-impl Kept {
+impl Readers {
     /// All readings of this stretch that are worth a thought, the likeliest first.
     pub(super) fn readings(&mut self, stretch: Stretch, until: Millis) -> Vec<Reading> {
         let known = (self.0.iter()).position(|(known, _)| stretch.goes_on_from(known));
@@ -152,7 +152,7 @@ impl Kept {
             false => reader.readings(until),
         };
         reader.forget_left_nodes();
-        if self.0.len() == STRETCHES {
+        if self.0.len() == READERS {
             self.0.pop_front();
         }
         self.0.push_back((stretch, reader));
@@ -1117,8 +1117,8 @@ mod tests {
             since: 0,
             scenes: scenes.to_vec(),
         };
-        let all = Kept::default().readings(stretch(scenes), until);
-        let mut kept = Kept::default();
+        let all = Readers::default().readings(stretch(scenes), until);
+        let mut kept = Readers::default();
         let mut again = Vec::new();
         for seen in 0..=scenes.len() {
             again = kept.readings(stretch(&scenes[..seen]), until);

@@ -8,7 +8,7 @@ use super::*;
 /// A board that shows nothing new is not read once more so often.
 const MOST_TIMES: u32 = 3;
 /// So many plies are read anew at once; more where fewer do not explain the board.
-const STRETCHES: [usize; 3] = [12, 30, 80];
+pub(super) const STRETCHES: [usize; 3] = [12, 30, 80];
 /// So many plies one after the other, each without thought, are fast play.
 const FAST_PLIES: usize = 4;
 /// So long after a ply that was played fast the record is read once more.
@@ -204,7 +204,7 @@ impl Sensing {
     fn reread(&mut self, keep: usize, now: Millis, cx: &Context<'_>) -> Option<Reread> {
         let (keep, stretch) = self.stretch(keep, cx)?;
         let from = stretch.from.clone();
-        let readings = self.kept.readings(stretch, now);
+        let readings = self.readers.readings(stretch, now);
         let view = self.view(cx);
         let n = view.len();
         let read: Vec<Move> = (keep..n).filter_map(|index| view.mv(index)).collect();

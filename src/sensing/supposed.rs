@@ -161,9 +161,9 @@ impl Sensing {
         self.tentative.take_if(stands_again);
     }
 
-    /// Who was supposed to have captured with a man that is gone has made a move with another since, as nobody does who has moved: the
-    /// first was knocked off, or is still to be put back.
-    pub(super) fn match_another(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+    /// The last ply is a capture of which nothing shows but that its man is gone, and its side has made a move with another man since,
+    /// as nobody does who has moved: the first was knocked off, or is still to be put back.
+    pub(super) fn match_another_mans_move(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         if !self.is_poor() || self.frozen_since.is_some() {
             return false;
         }

@@ -61,7 +61,7 @@ impl Tally {
         self.plies > known
     }
 
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn note_looked_into(&mut self) {
         self.looked_into = true;
     }
 }
@@ -73,7 +73,7 @@ impl Sensing {
         if self.tally.is_ahead_of(known + 1) && self.shows_all_plies(cx) {
             self.tally.settle(known);
         }
-        let begin = cx.line.position(0).turn();
+        let begin = cx.line.start.turn();
         self.tally.count(side, known, begin);
     }
 
@@ -86,7 +86,7 @@ impl Sensing {
     }
 
     /// When it is told that plies are missing, if they are.
-    pub(super) fn unseen_due(&self, cx: &Context<'_>) -> Option<Millis> {
+    pub(super) fn plies_missing_due(&self, cx: &Context<'_>) -> Option<Millis> {
         if self.tally.looked_into
             || !self.tally.is_ahead_of(cx.line.len())
             || self.tentative.is_some()
@@ -100,8 +100,8 @@ impl Sensing {
 
     /// The board is at rest, and the record still lacks plies that were pressed for: they are looked for once more in all that was
     /// seen, and told of if they are not found. Whatever else is wrong is told of by itself.
-    pub(super) fn tell_unseen(&mut self, now: Millis, cx: &Context<'_>) {
-        self.tally.looked_into = true;
+    pub(super) fn tell_plies_missing(&mut self, now: Millis, cx: &Context<'_>) {
+        self.tally.note_looked_into();
         let is_idle = self.faults.is_empty()
             && self.presses.is_empty()
             && self.waiting.is_none()
@@ -113,7 +113,7 @@ impl Sensing {
         } else if is_idle && !self.read_all_pressed(now, cx) {
             self.raise(Fault {
                 level: Level::Told,
-                ..Fault::new(FaultKind::Unseen, Bitboard::EMPTY, now)
+                ..Fault::new(FaultKind::PliesMissing, Bitboard::EMPTY, now)
             });
         }
     }

@@ -32,7 +32,7 @@ enum Timer {
     /// When to tell the operator of what nothing explains.
     Grace,
     /// When to tell the operator that plies are missing which were pressed for.
-    Unseen,
+    PliesMissing,
 }
 
 impl Timer {
@@ -50,7 +50,7 @@ impl Timer {
         Timer::Dump,
         Timer::Gone,
         Timer::Grace,
-        Timer::Unseen,
+        Timer::PliesMissing,
     ];
 
     fn name(self) -> &'static str {
@@ -68,14 +68,17 @@ impl Timer {
             Timer::Gone => "gone",
             Timer::Grace => "grace",
             Timer::Displaced => "displaced",
-            Timer::Unseen => "unseen",
+            Timer::PliesMissing => "plies_missing",
         }
     }
 
     /// Whether it takes for shown what the board shows at rest.
     fn is_of_rest(self) -> bool {
-        use Timer::{Displaced, Dump, Gone, Grace, Retraced, Unseen};
-        matches!(self, Retraced | Dump | Gone | Grace | Displaced | Unseen)
+        use Timer::{Displaced, Dump, Gone, Grace, PliesMissing, Retraced};
+        matches!(
+            self,
+            Retraced | Dump | Gone | Grace | Displaced | PliesMissing
+        )
     }
 
     /// Whether it goes off only while moves are followed.
@@ -136,7 +139,7 @@ impl Sensing {
             ask(&mut first, Timer::Dump);
             ask(&mut first, Timer::Gone);
             ask(&mut first, Timer::Grace);
-            ask(&mut first, Timer::Unseen);
+            ask(&mut first, Timer::PliesMissing);
         }
         first
     }
@@ -177,7 +180,7 @@ impl Sensing {
                     .filter_map(|fault| self.escalation_at(fault, cx))
                     .min()
             }
-            Timer::Unseen => self.unseen_due(cx),
+            Timer::PliesMissing => self.plies_missing_due(cx),
         }
     }
 
@@ -249,7 +252,7 @@ impl Sensing {
                 }
             }
             Timer::Displaced => self.escalate_by_time(now, cx),
-            Timer::Unseen => self.tell_unseen(now, cx),
+            Timer::PliesMissing => self.tell_plies_missing(now, cx),
         }
     }
 
@@ -267,7 +270,7 @@ impl Sensing {
             Timer::Dump => self.dump_asked = true,
             Timer::Gone => self.gone_told = true,
             Timer::Grace => self.grace_passed = true,
-            Timer::Unseen => self.tally.let_go(),
+            Timer::PliesMissing => self.tally.note_looked_into(),
             Timer::Displaced => {
                 for fault in &mut self.faults {
                     fault.level = fault.level.max(Level::Told);

@@ -201,7 +201,7 @@ impl From<FaultKind> for AlertKind {
             FaultKind::Displaced => AlertKind::Displaced,
             FaultKind::CastlingUnfinished => AlertKind::CastlingUnfinished,
             FaultKind::PromotionUnfinished => AlertKind::PromotionUnfinished,
-            FaultKind::Gap | FaultKind::Unseen => AlertKind::Gap,
+            FaultKind::Gap | FaultKind::PliesMissing => AlertKind::Gap,
         }
     }
 }

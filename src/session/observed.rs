@@ -61,7 +61,7 @@ impl Table {
 
     fn tell_fault(&mut self, fault: &Fault) {
         let (audience, severity, state) = match fault.level {
-            _ if fault.is_of_what_was_missed() => {
+            _ if fault.is_gap() => {
                 let severity = match fault.level {
                     Level::Unsaid | Level::Noted => Severity::Info,
                     _ => Severity::Warn,
@@ -113,7 +113,7 @@ impl Table {
                 "moves were not seen; {} squares differ. Enter them, or accept the position.",
                 fault.squares.count()
             ),
-            FaultKind::Unseen => {
+            FaultKind::PliesMissing => {
                 "pressed more often than moves were seen. Compare the score sheets.".to_owned()
             }
             FaultKind::Displaced => {
@@ -130,10 +130,10 @@ impl Table {
             FaultKind::IllegalMove | FaultKind::OutOfTurn | FaultKind::PromotionUnfinished => {
                 fault.reason
             }
-            FaultKind::Gap | FaultKind::Unseen => None,
+            FaultKind::Gap | FaultKind::PliesMissing => None,
         };
         // Nobody goes back to before what was not seen.
-        let has_way_back = !fault.is_of_what_was_missed();
+        let has_way_back = !fault.is_gap();
         let detail = AlertDetail {
             uci: fault.uci.clone(),
             reason,
