@@ -113,7 +113,7 @@ impl Sensing {
             && quiet_before
             && !self.is_on_the_way_back(&view, open)
             && !self.are_kings_going(tip)
-            && !is_victim_of(tip, square, open)
+            && !is_victim_of(tip, square)
             && self.faults.iter().all(|fault| fault.level < Level::Told)
             && !explain::is_in_progress(tip, &self.picture, open)
         {
@@ -155,12 +155,9 @@ impl Sensing {
     }
 }
 
-/// Whether a man that left one of these squares may be about to take the man on this one (case R6).
-fn is_victim_of(position: &Position, victim: Square, left: Bitboard) -> bool {
-    let takes = |m: &Move| {
-        m.is_capture()
-            && look::capture_square(*m) == victim
-            && m.from().is_some_and(|from| left.contains(from))
-    };
+/// Whether the mover may be about to take the man on this square (case R6), be it with another man than the one that stands astray: that
+/// one may be put right yet.
+fn is_victim_of(position: &Position, victim: Square) -> bool {
+    let takes = |m: &Move| m.is_capture() && look::capture_square(*m) == victim;
     position.moves().iter().any(takes)
 }
