@@ -251,7 +251,9 @@ impl Sensing {
                 .picture
                 .at(to)
                 .is_some_and(|man| self.trail.stood(to, man, view.seen_at(n - 1)));
+        // Where he stands he may still be exchanged for another.
         last.from() == Some(from)
+            && last.to() != to
             && has_pressed_last
             && self.trail.at(from) < left
             && !had_stopped_there
