@@ -281,13 +281,14 @@ impl Sensing {
     }
 
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
-    pub(super) fn raise_levels(&mut self, level: Level, side: Color, cx: &Context<'_>) {
+    pub(super) fn raise_levels(&mut self, level: Level, press: Press, cx: &Context<'_>) {
+        let side = press.side;
         let view = self.view(cx);
         let turn = view.tip().turn();
         let moves: Vec<Option<Fault>> = self
             .faults
             .iter()
-            .map(|fault| self.moved_with(fault, side, &view))
+            .map(|fault| self.moved_with(fault, press, &view))
             .collect();
         let has_moved_at = (turn != side).then(|| view.seen_at(view.len()));
         for (fault, moved) in self.faults.iter_mut().zip(moves) {
@@ -321,7 +322,12 @@ impl Sensing {
     }
 
     /// What was displaced when the other side pressed, as the irregular move that it is now that this side has pressed over it.
-    pub(super) fn moved_with(&self, fault: &Fault, side: Color, view: &View<'_>) -> Option<Fault> {
+    pub(super) fn moved_with(&self, fault: &Fault, press: Press, view: &View<'_>) -> Option<Fault> {
+        // Who has pressed his move has not pressed over that.
+        if press.spent {
+            return None;
+        }
+        let side = press.side;
         let is_displaced = fault.kind == FaultKind::Displaced;
         let deed = is_displaced.then(|| self.classify(view.tip(), fault.squares))?;
         (deed.kind == FaultKind::IllegalMove && deed.side == Some(side)).then_some(deed)

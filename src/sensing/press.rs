@@ -500,7 +500,7 @@ impl Sensing {
         }
         // A press that completed an earlier move says nothing of men that are in the hand for the next.
         let his_turn = !press.spent && self.view(cx).tip().turn() == side;
-        if self.is_loud_pending(side, his_turn, cx) {
+        if self.is_loud_pending(press, his_turn, cx) {
             // What is on its way off the board has left it by then.
             let passed = self.victim_about(&self.view(cx)).unwrap_or_default();
             let held = self.in_hand_under_answer(press, cx);
@@ -557,7 +557,7 @@ impl Sensing {
             } else {
                 Level::Told
             };
-            self.raise_levels(level, side, cx);
+            self.raise_levels(level, press, cx);
             self.note_fault_at_press(level, press, his_turn, after, cx);
         }
     }
@@ -599,13 +599,13 @@ impl Sensing {
     }
 
     /// Whether something stands that this press would make loud.
-    fn is_loud_pending(&self, side: Color, his_turn: bool, cx: &Context<'_>) -> bool {
-        let none = Bitboard::EMPTY;
+    fn is_loud_pending(&self, press: Press, his_turn: bool, cx: &Context<'_>) -> bool {
+        let (none, side) = (Bitboard::EMPTY, press.side);
         let view = self.view(cx);
         let turn = view.tip().turn();
         let is_louder = |fault: &Fault| {
             let is_told = fault.level >= Level::Told;
-            !is_told || self.moved_with(fault, side, &view).is_some()
+            !is_told || self.moved_with(fault, press, &view).is_some()
         };
         self.faults
             .iter()
