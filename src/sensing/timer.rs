@@ -220,6 +220,10 @@ impl Sensing {
                 self.check_at = None;
                 if !self.has_changed_frozen() && self.waiting.is_none() {
                     self.check_stretch(now, cx);
+                    // What was never told of it stands on the board.
+                    if cx.can_dump && !self.dump_seen {
+                        self.observations.push_back(Observation::AskDump);
+                    }
                 }
             }
             Timer::Retraced => {
@@ -321,5 +325,27 @@ mod tests {
         }
         sensing.disarm();
         assert_eq!(sensing.poll_timeout(&cx), None);
+    }
+
+    /// A man whose last square was never told of stands there all the same.
+    #[test]
+    fn a_board_is_asked_what_it_shows_after_fast_play() {
+        let line = Line::new(Position::initial());
+        for can_dump in [true, false] {
+            let cx = Context {
+                line: &line,
+                following: true,
+                has_clock: true,
+                unstarted: false,
+                can_dump,
+                time_trouble: true,
+            };
+            let mut sensing = Sensing::new(Timing::default());
+            sensing.restart(Picture::of(line.tip().board(), Sense::Piece), 0);
+            sensing.check_at = Some(100);
+            assert_eq!(sensing.handle_timeout(100, &cx), "reread");
+            let asked = sensing.poll_observation() == Some(Observation::AskDump);
+            assert_eq!(asked, can_dump);
+        }
     }
 }
