@@ -74,11 +74,13 @@ impl Sensing {
         self.classify(tip, open).side == Some(tip.turn()) || self.unfinished(tip, open).is_some()
     }
 
-    /// Whether this press is for what stood then: its player had the move, and was answered after it, as near as a clock tells.
+    /// Whether this press is for what stood then: its player had the move, and was answered after it, as near as a clock tells. Of a
+    /// board that is gone nothing is judged.
     pub(super) fn is_answered(&self, press: Press, cx: &Context<'_>) -> bool {
         self.before_answer.as_ref().is_some_and(|before| {
             let view = self.view(cx);
-            !press.spent
+            !self.silent
+                && !press.spent
                 && view.tip().turn() == press.side
                 && before.plies == view.len()
                 && press.at <= before.at + CLOCK_LAG_MS

@@ -72,12 +72,12 @@ impl Timer {
         }
     }
 
-    /// Whether it takes for shown what the board shows at rest.
-    fn is_of_rest(self) -> bool {
-        use Timer::{Displaced, Dump, Gone, Grace, PliesMissing, Retraced};
+    /// Whether it takes for shown what the board goes on showing: of one that cannot be heard that says nothing.
+    fn needs_board(self) -> bool {
+        use Timer::{Displaced, Dump, Gone, Grace, PliesMissing, ReplyLift, Retraced, Sign};
         matches!(
             self,
-            Retraced | Dump | Gone | Grace | Displaced | PliesMissing
+            Sign | ReplyLift | Retraced | Dump | Gone | Grace | Displaced | PliesMissing
         )
     }
 
@@ -147,7 +147,7 @@ impl Sensing {
     /// When this is due, if it waits at all.
     #[inline(always)]
     fn due(&self, timer: Timer, cx: &Context<'_>) -> Option<Millis> {
-        if (timer.is_of_play() && !cx.following) || (timer.is_of_rest() && self.silent) {
+        if (timer.is_of_play() && !cx.following) || (timer.needs_board() && self.silent) {
             return None;
         }
         let rested = |time: Millis| self.last_change.max(self.heard_since) + time;
@@ -155,7 +155,7 @@ impl Sensing {
             Timer::Look => self.look_due.then_some(self.last_change),
             Timer::Sign => {
                 let sign = self.sign.filter(|_| !self.sign_told)?;
-                Some(sign.since + self.timing.sign)
+                Some(sign.since.max(self.heard_since) + self.timing.sign)
             }
             Timer::Settle => (!self.searched).then(|| self.quiet_at()),
             Timer::Hold => {
@@ -168,7 +168,7 @@ impl Sensing {
             Timer::Retraced => self.retraced.then(|| rested(self.timing.takeback)),
             Timer::ReplyLift => {
                 let (at, _) = self.lift_over_fault?;
-                Some(at + self.timing.reply_lift)
+                Some(at.max(self.heard_since) + self.timing.reply_lift)
             }
             Timer::Dump => (!self.dump_asked && (cx.can_dump || self.is_poor()))
                 .then(|| rested(self.timing.takeback)),
@@ -221,7 +221,7 @@ impl Sensing {
                 if !self.has_changed_frozen() && self.waiting.is_none() {
                     self.check_stretch(now, cx);
                     // What was never told of it stands on the board.
-                    if cx.can_dump && !self.dump_seen {
+                    if cx.can_dump && !self.dump_seen && !self.silent {
                         self.observations.push_back(Observation::AskDump);
                     }
                 }
