@@ -28,7 +28,7 @@ pub struct Openings {
 }
 
 /// What arming came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Armed {
     /// The next game is to be opened now.
     Opens,
@@ -36,8 +36,8 @@ pub enum Armed {
     Open,
     /// It waits for the game that is open to end, or for the array.
     Waits,
-    /// It is of a game that is over, and has put right who played it.
-    Finished,
+    /// It is of the game of this id that is over, and has put right who played it.
+    Finished(String),
 }
 
 impl Openings {
@@ -69,10 +69,12 @@ impl Openings {
         let id = pairing.game.clone();
         // What it says holds from now on, whatever was told of that game before.
         self.next.take_if(|next| id.is_some() && next.game == id);
-        if let Some(game) = id.as_deref().and_then(|id| self.finished.game_mut(id)) {
+        if let Some(id) = &id
+            && let Some(game) = self.finished.game_mut(id)
+        {
             game.take_terms(pairing);
             game.rev += 1;
-            return Armed::Finished;
+            return Armed::Finished(id.clone());
         }
         let Some(game) = game else {
             self.next = Some(pairing);
@@ -83,10 +85,11 @@ impl Openings {
             game.adopt(pairing);
             return Armed::Open;
         }
-        let same_game = id.as_deref().is_some_and(|id| game.is_of(id));
-        if same_game && game.is_over() {
+        let id = id.filter(|id| game.is_of(id));
+        let same_game = id.is_some();
+        if let Some(id) = id.filter(|_| game.is_over()) {
             game.take_terms(pairing);
-            return Armed::Finished;
+            return Armed::Finished(id);
         }
         // Players who sat down before anybody had told who they are.
         let names_it = game.may_be_named_by(&pairing) && !(running && is_left);
@@ -144,7 +147,7 @@ impl Openings {
         self.finished.push(game);
     }
 
-    /// The game before the one that is open, if it was ended.
+    /// The last game here that was ended, but for the one that is open.
     pub fn last_finished(&self) -> Option<&Game> {
         self.finished.last()
     }

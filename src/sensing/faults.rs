@@ -72,6 +72,16 @@ impl Fault {
         }
     }
 
+    /// The same as nobody's move: men stand where they should not.
+    fn as_displaced(&self) -> Fault {
+        Fault {
+            id: self.id,
+            level: self.level,
+            ply: self.ply,
+            ..Fault::new(FaultKind::Displaced, self.squares, self.since)
+        }
+    }
+
     /// Whether it is nobody's deed, but something that was not seen.
     pub fn is_gap(&self) -> bool {
         matches!(self.kind, FaultKind::Gap | FaultKind::PliesMissing)
@@ -212,10 +222,7 @@ impl Sensing {
         if fault.kind == FaultKind::IllegalMove
             && pressed.is_some_and(|side| fault.side != Some(side))
         {
-            fault = Fault {
-                ply: fault.ply,
-                ..Fault::new(FaultKind::Displaced, fault.squares, fault.since)
-            };
+            fault = fault.as_displaced();
         }
         // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
         let tip = self.view(cx).tip();
@@ -298,12 +305,7 @@ impl Sensing {
             // Who has made his move after that had only displaced the man.
             let is_his = fault.kind == FaultKind::IllegalMove && fault.side == Some(side);
             if is_his && fault.level < Level::Told && has_moved_at > Some(fault.since) {
-                *fault = Fault {
-                    id: fault.id,
-                    level: fault.level,
-                    ply: fault.ply,
-                    ..Fault::new(FaultKind::Displaced, fault.squares, fault.since)
-                };
+                *fault = fault.as_displaced();
             }
             let taken_over = fault.side == Some(side) && takes_over_own_man(fault);
             if taken_over {

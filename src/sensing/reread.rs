@@ -91,7 +91,7 @@ impl Reading {
 }
 
 /// A stretch of play: what it begins with, and what was seen of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Stretch {
     pub(super) from: Position,
     /// The ply before it.
@@ -151,7 +151,7 @@ impl Readers {
             }
             false => reader.readings(until),
         };
-        reader.forget_left_nodes();
+        reader.forget_dropped_nodes();
         if self.0.len() == READERS {
             self.0.pop_front();
         }
@@ -227,28 +227,28 @@ impl Reader {
     }
 
     /// Plies that no path leads back to any more.
-    fn forget_left_nodes(&mut self) {
-        let mut is_left = vec![true; self.nodes.len()];
+    fn forget_dropped_nodes(&mut self) {
+        let mut is_dropped = vec![true; self.nodes.len()];
         let ends = |path: &Path| {
             let others = path.others.iter().filter_map(|(node, _, _)| *node);
             others.chain(path.node).collect::<Vec<usize>>()
         };
         for node in self.paths.iter().flat_map(ends) {
-            is_left[node] = false;
+            is_dropped[node] = false;
         }
         for (index, node) in self.nodes.iter().enumerate().rev() {
-            if let Some(before) = node.before.filter(|_| !is_left[index]) {
-                is_left[before] = false;
+            if let Some(before) = node.before.filter(|_| !is_dropped[index]) {
+                is_dropped[before] = false;
             }
         }
         let mut places = Vec::with_capacity(self.nodes.len());
         let mut kept = 0;
-        for is_left in &is_left {
+        for is_dropped in &is_dropped {
             places.push(kept);
-            kept += usize::from(!is_left);
+            kept += usize::from(!is_dropped);
         }
-        let mut is_left = is_left.into_iter();
-        self.nodes.retain(|_| is_left.next() == Some(false));
+        let mut is_dropped = is_dropped.into_iter();
+        self.nodes.retain(|_| is_dropped.next() == Some(false));
         let place = |node: &mut Option<usize>| *node = node.map(|node| places[node]);
         self.nodes
             .iter_mut()

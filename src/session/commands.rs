@@ -274,13 +274,12 @@ impl Table {
 
     fn arm(&mut self, pairing: Pairing) {
         let is_left = self.looks_left();
-        let id = pairing.game.clone().unwrap_or_default();
         let armed = self.openings.arm(pairing, self.game.as_mut(), is_left);
         self.tell_game();
         match armed {
             Armed::Opens => self.begin_game(),
             Armed::Open => {}
-            Armed::Finished => {
+            Armed::Finished(id) => {
                 self.publish_record();
                 self.publish_finished(&id);
                 self.publish_archive(&id);
