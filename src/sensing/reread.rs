@@ -29,6 +29,8 @@ const STILL_PASSING: Weight = 15;
 const TOUCHED: Weight = 30;
 /// After so long it was for nothing.
 const TOUCH_MS: Millis = 2_000;
+/// Who stands for so long is not passing.
+const STAYED_MS: Millis = 400;
 /// A square of a ply that changed and changed back before.
 const AGAIN: Weight = 25;
 /// A man who is not seen for a moment where he stands: he was not put on the middle of his square.
@@ -334,7 +336,7 @@ struct Open {
     unheard: bool,
     /// How often it changed.
     changes: Weight,
-    /// For so long something stood there that left again.
+    /// For so long on the whole something stood there that left again; what stays longer each time says no more.
     stood: Millis,
     /// Who left it last, and when.
     left: Option<Left>,
@@ -359,7 +361,7 @@ struct Before {
 impl Open {
     /// The longer a man stood, the less he was only passing.
     fn weight_of(&self, weight: Weight) -> Weight {
-        weight + (self.stood.min(400) / 15) as Weight
+        weight + (self.stood / 15) as Weight
     }
 
     /// What stood there before it was left the last time was part of nothing.
@@ -373,6 +375,20 @@ impl Open {
     /// It changed, and changed back, perhaps more than once, for nothing.
     fn touches(&self) -> Weight {
         self.weight_of(TOUCHED * self.changes.div_ceil(2))
+    }
+
+    /// The same where a ply may explain the last time yet.
+    fn touches_so_far(&self) -> Weight {
+        let before = self.changes.div_ceil(2).saturating_sub(1);
+        self.weight_of(TOUCHED * before + TOUCHED / 3)
+    }
+
+    /// The same where a ply explains the last time.
+    fn touches_before(&self) -> Weight {
+        match self.changes {
+            0..=2 => 0,
+            changes => self.weight_of(TOUCHED * (changes.div_ceil(2) - 1)),
+        }
     }
 }
 
@@ -438,6 +454,11 @@ impl Path {
         in_dump: bool,
         unheard: bool,
     ) {
+        // A man who is gone from where he belongs did not stand there for nothing.
+        let belonged = before.is_some_and(|man| {
+            let expected = self.position.board().piece_at(square);
+            matches!(man, Contents::Piece(_)) && man.agrees(expected)
+        });
         let index = match self.open.iter().position(|open| open.square == square) {
             Some(index) => index,
             None => {
@@ -473,8 +494,8 @@ impl Path {
                 });
         }
         // When that was which only a dump shows, nobody knows.
-        if contents.is_empty() && open.filled && !in_dump {
-            open.stood = open.stood.max(at.saturating_sub(open.at));
+        if contents.is_empty() && open.filled && !in_dump && !belonged {
+            open.stood += at.saturating_sub(open.at).min(STAYED_MS);
         }
         open.changes += 1;
         open.at = at;
@@ -703,7 +724,10 @@ impl Reader {
             .filter(|open| open.lifted && own.contains(open.square))
             .map(|open| open.square)
             .collect();
-        let lifted = lifted & self.picture.vacant();
+        // The other side may stand there by now.
+        let theirs = |square: &Square| self.is_filled_by(*square, !path.position.turn());
+        let filled: Bitboard = lifted.into_iter().filter(theirs).collect();
+        let lifted = (lifted & self.picture.vacant()) | filled;
         let mut found = Vec::new();
         for m in path.position.moves() {
             let is_lifted = m.from().is_some_and(|from| lifted.contains(from));
@@ -760,7 +784,10 @@ impl Reader {
             match (shown, open) {
                 (true, Some(open)) => {
                     // It changes once, or twice where a man is taken away first.
-                    evidence.weight += AGAIN * (open.changes.saturating_sub(1) / 2);
+                    evidence.weight += match open.changes.saturating_sub(1) / 2 {
+                        0 => 0,
+                        again => open.weight_of(AGAIN * again),
+                    };
                     if man.is_some() {
                         evidence.has_arrived = true;
                         evidence.at = evidence.at.max(open.at);
@@ -786,8 +813,24 @@ impl Reader {
                     _ => evidence.weight += OVERWRITTEN,
                 },
                 (true, None) => return None,
+                // It was seen to be left, and what came there is the next ply's.
+                (false, Some(open))
+                    if m.from() == Some(square)
+                        && open.lifted
+                        && self.is_filled_by(square, !position.turn()) =>
+                {
+                    evidence.left = Some(square);
+                }
                 (false, _) => {
                     evidence.owed.push(square);
+                    // Who stood there before this man left is another one, or he himself for nothing.
+                    if let Some(came) = open.filter(|open| open.filled && man.is_some()) {
+                        let left = m.from().and_then(|from| path.open_at(from));
+                        evidence.weight += match left {
+                            Some(left) if came.at < left.at => came.touches(),
+                            _ => came.touches_before(),
+                        };
+                    }
                     let pawn = Role::Pawn.of(position.turn());
                     let waits = m.promotion().is_some()
                         && self
@@ -838,6 +881,12 @@ impl Reader {
             evidence.weight += implausible(position, m, path.last);
         }
         Some(evidence)
+    }
+
+    /// Whether a man of this side is seen on this square.
+    fn is_filled_by(&self, square: Square, side: Color) -> bool {
+        let man = self.picture.piece(square);
+        man.is_some_and(|man| man.color == side)
     }
 
     /// Whether another man came to this square soon after the one left who went there: he was taken before anybody saw him.
@@ -961,17 +1010,19 @@ impl Reader {
             let man = board.piece_at(open.square);
             let shown = self.picture.at(open.square);
             if shown.is_none_or(|shown| shown.agrees(man)) {
-                weight += match is_end {
-                    true if open.at + YET_MS < self.now => open.touches(),
-                    true => open.touches() / 3,
-                    false => 0,
+                weight += match man {
+                    _ if open.at + YET_MS < self.now => open.touches(),
+                    // Who belongs there may not have been seen for a while.
+                    Some(_) => open.touches() / 3,
+                    // Who came there and left did so for nothing, but for the last time, which the next ply may explain.
+                    None => open.touches_so_far(),
                 };
                 continue;
             }
             match (man, self.picture.is_empty(open.square)) {
                 (Some(man), true) => {
                     // What stood there meanwhile came and went for nothing.
-                    weight += if is_end { open.passed() } else { 0 };
+                    weight += open.passed();
                     let hand = &mut hands[man.color.fold_wb(0, 1)];
                     *hand += 1;
                     weight += if *hand > 1 { SECOND_HAND } else { 0 };

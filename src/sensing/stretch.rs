@@ -132,7 +132,12 @@ impl Sensing {
             return;
         };
         let read = n - reread.keep;
-        if !reread.confirms || reread.seen.len() > read + 1 {
+        let is_more = match reread.goes_on {
+            // The next ply is looked up as any is.
+            true => reread.seen.len() > read + 1,
+            false => reread.seen.len() > read,
+        };
+        if !reread.confirms || is_more {
             self.tell_reread(reread, now, cx);
         } else if self.rivals.is_empty() && self.view(cx).keep >= reread.keep {
             let told = cx.line.len().saturating_sub(reread.keep);
