@@ -20,18 +20,18 @@ pub(super) struct Array {
     turned_round: bool,
     /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
     cleared: bool,
-    /// The squares of the game's array that show no man while all others stand, and since when. Once the game is followed these are not
-    /// read.
-    gaps: Bitboard,
-    gaps_since: Millis,
-    /// Other men stand on these squares than should: they are told until they are put right.
+    /// The squares of the game's array that do not show it, since when, and which of the two faults of a set-up that is: men are not seen
+    /// while all others stand, or they stand on each other's squares. Once the game is followed these squares are not read.
+    wrong: Bitboard,
+    wrong_since: Millis,
+    /// It is the latter: it is told until they are put right.
     is_astray: bool,
     /// Those of them that were told: while men are on their way back the way back is not told anew at each step.
     told: Bitboard,
 }
 
 /// More squares than these without a man are no array.
-const GAPS: usize = 2;
+const MOST_MISSING: usize = 2;
 
 /// Plies that may have been played before anybody looked.
 const MISSED: usize = 4;
@@ -46,14 +46,14 @@ impl Table {
         let differing = self.sensing.picture().differing(game.line.start.board());
         let now = self.now;
         if !game.ready && differing.is_empty() && !self.raw.is_blank() {
-            self.array.gaps = Bitboard::EMPTY;
+            self.array.wrong = Bitboard::EMPTY;
             self.begin_to_follow();
         } else if !game.ready {
-            self.watch_gaps(differing);
+            self.watch_wrong_array(differing);
         } else if game.ready && !game.clocks.used && differing.count() > 8 {
             // The men are being set up anew; this is no play.
             game.ready = false;
-            self.array.gaps = Bitboard::EMPTY;
+            self.array.wrong = Bitboard::EMPTY;
             self.sensing.restart(self.sensing.picture().clone(), now);
             self.changed();
         }
@@ -66,7 +66,7 @@ impl Table {
         }
         let (sensing, cx) = self.sensing();
         sensing.follow(now, false, &cx);
-        if self.array.gaps.is_empty() {
+        if self.array.wrong.is_empty() {
             self.close_alert(Source::Setup, CloseReason::Restored);
         }
         self.changed();
@@ -81,39 +81,39 @@ impl Table {
     /// The array is not on the board, but may be as far as it shows: a square is dead, or the last man is put up late; or some men stand on
     /// each other's squares. A legal first move from what has stood for a while says so. If it is one of the men who were not shown, he
     /// may have been put up wrongly, and the answer says so.
-    fn watch_gaps(&mut self, differing: Bitboard) {
+    fn watch_wrong_array(&mut self, differing: Bitboard) {
         let Some(game) = &self.game else { return };
         let start = &game.line.start;
-        let gaps = self.array.gaps;
-        let stood =
-            self.now.saturating_sub(self.array.gaps_since) >= self.settings.games.array_before_move;
-        if gaps.any() && gaps.is_subset(differing) && stood {
+        let wrong = self.array.wrong;
+        let stood = self.now.saturating_sub(self.array.wrong_since)
+            >= self.settings.games.array_before_move;
+        if wrong.any() && wrong.is_subset(differing) && stood {
             let mut picture = self.sensing.picture().clone();
-            for square in gaps {
+            for square in wrong {
                 picture.forget(square);
             }
-            let is_shown = |m: &Move| m.from().is_some_and(|from| !gaps.contains(from));
+            let is_shown = |m: &Move| m.from().is_some_and(|from| !wrong.contains(from));
             let begins = |plies: usize| {
                 let fits = |line: &[Move]| line.last().is_some_and(is_shown);
                 let lines = explain::lines_to(start, &picture, Bitboard::EMPTY, plies, fits);
                 !lines.found.is_empty()
             };
-            if begins(1) || (self.are_gaps(gaps) && begins(2)) {
-                self.follow_with_gaps(gaps);
+            if begins(1) || (self.are_missing(wrong) && begins(2)) {
+                self.follow_wrong_array(wrong);
             }
-        } else if self.are_gaps(differing) || self.are_astray(differing) {
-            if gaps != differing {
-                self.array.gaps = differing;
-                self.array.gaps_since = self.now;
+        } else if self.are_missing(differing) || self.are_astray(differing) {
+            if wrong != differing {
+                self.array.wrong = differing;
+                self.array.wrong_since = self.now;
             }
         } else {
-            self.array.gaps = Bitboard::EMPTY;
+            self.array.wrong = Bitboard::EMPTY;
         }
     }
 
     /// Whether these squares, on which the board differs from the array, only lack their men, and are few.
-    fn are_gaps(&self, differing: Bitboard) -> bool {
-        (1..=GAPS).contains(&differing.count())
+    fn are_missing(&self, differing: Bitboard) -> bool {
+        (1..=MOST_MISSING).contains(&differing.count())
             && self.game.as_ref().is_some_and(|game| {
                 explain::is_only_missing(&game.line.start, self.sensing.picture(), differing)
             })
@@ -147,40 +147,40 @@ impl Table {
     }
 
     /// The squares that do not show the array in what stands, if a game that is not followed yet may begin with it and this side to move.
-    pub(super) fn gaps_to_begin_with(&self, turn: Color) -> Option<Bitboard> {
+    pub(super) fn wrong_to_begin_with(&self, turn: Color) -> Option<Bitboard> {
         let game = self.open_game().filter(|game| !game.ready)?;
         let differing = self.sensing.picture().differing(game.line.start.board());
         let is_first = turn == game.line.start.turn();
         let may_begin = game.line.is_empty()
             && self.raw.is_complete()
-            && (self.are_gaps(differing) || (is_first && self.are_astray(differing)));
+            && (self.are_missing(differing) || (is_first && self.are_astray(differing)));
         may_begin.then_some(differing)
     }
 
     /// The clock runs for this side, be it that the other one has pressed: what stands is the array, as far as the board can show it, or as
     /// somebody has set it up. Whether a game is followed from here on that was not before.
-    pub(super) fn begin_with_gaps(&mut self, turn: Color) -> bool {
-        let gaps = self.gaps_to_begin_with(turn);
-        if let Some(gaps) = gaps {
-            self.follow_with_gaps(gaps);
+    pub(super) fn begin_from_wrong_array(&mut self, turn: Color) -> bool {
+        let wrong = self.wrong_to_begin_with(turn);
+        if let Some(wrong) = wrong {
+            self.follow_wrong_array(wrong);
         }
-        gaps.is_some()
+        wrong.is_some()
     }
 
     /// The game is followed from its array, of which these squares are not read, and what else differs from it has just been done.
-    fn follow_with_gaps(&mut self, gaps: Bitboard) {
+    fn follow_wrong_array(&mut self, wrong: Bitboard) {
         let Some(game) = &self.game else { return };
         let start = game.line.start.board().clone();
         let shown = self.sensing.picture().clone();
-        let moved = shown.differing(&start) & !gaps;
+        let moved = shown.differing(&start) & !wrong;
         let (array, changes) = array_and_changes(&shown, &start, moved);
         let now = self.now;
-        self.array.gaps = gaps;
+        self.array.wrong = wrong;
         // Where men stand none is only unseen.
-        self.array.is_astray = (gaps & !array.vacant()).any();
+        self.array.is_astray = (wrong & !array.vacant()).any();
         self.array.told = Bitboard::EMPTY;
         self.sensing.restart(array, now);
-        self.sensing.leave_unread(gaps, &start);
+        self.sensing.leave_unread(wrong, &start);
         self.begin_to_follow();
         let (sensing, cx) = self.sensing();
         sensing.handle_squares(now, &changes, Look::Update, &cx);
@@ -188,43 +188,43 @@ impl Table {
 
     /// A game that is played from an array of which not all was shown: the arbiter is told, until each of these squares shows a change. Men
     /// who stand on each other's squares are told at once, and until they are put right.
-    pub(super) fn tell_gaps(&mut self) {
+    pub(super) fn tell_wrong_array(&mut self) {
         let Some(game) = self.game.as_ref().filter(|game| game.is_followed()) else {
             return;
         };
         let is_astray = self.array.is_astray;
-        if self.array.gaps.is_empty() || (!is_astray && game.line.is_empty()) {
+        if self.array.wrong.is_empty() || (!is_astray && game.line.is_empty()) {
             return;
         }
         let unread = self.sensing.unread_squares();
-        let wrong = match is_astray {
+        let still = match is_astray {
             true => unread | self.sensing.picture().differing(game.line.tip().board()),
             false => unread,
         };
-        let gaps = self.array.gaps & wrong;
-        self.array.gaps = gaps;
-        if gaps.is_empty() {
+        let wrong = self.array.wrong & still;
+        self.array.wrong = wrong;
+        if wrong.is_empty() {
             self.close_alert(Source::Setup, CloseReason::Restored);
             return;
         }
-        if is_astray && std::mem::replace(&mut self.array.told, gaps) == gaps {
+        if is_astray && std::mem::replace(&mut self.array.told, wrong) == wrong {
             return;
         }
         let says = match is_astray {
-            true => format!("played, and {}", differs(gaps)),
+            true => format!("played, and {}", differs(wrong)),
             false => format!(
                 "played, and the start position was not seen whole ({}). Look at the board.",
-                named_in_text(gaps)
+                named_in_text(wrong)
             ),
         };
         let (kind, to, how) = (AlertKind::SetupWrong, Audience::Arbiter, Severity::Warn);
         let mut notice = Notice::new(kind, to, how, says);
-        notice.squares = gaps;
+        notice.squares = wrong;
         notice.ply = Some(1);
         if is_astray {
             let array = game.line.start.board();
             let (shown, mut stood) = (self.sensing.shown(), Picture::of(array, Sense::Piece));
-            for square in gaps {
+            for square in wrong {
                 stood.set(square, shown.at(square).unwrap_or(Contents::Empty));
             }
             notice.detail.way_back = way_back(&stood, array);
@@ -235,7 +235,7 @@ impl Table {
     /// The squares of the array on which other men stand: nothing is wrong with their sensors.
     pub(super) fn squares_astray(&self) -> Bitboard {
         match self.array.is_astray {
-            true => self.array.gaps,
+            true => self.array.wrong,
             false => Bitboard::EMPTY,
         }
     }
@@ -402,7 +402,7 @@ impl Table {
         {
             0 => {
                 self.array.cleared = false;
-                if self.array.gaps.is_empty() {
+                if self.array.wrong.is_empty() {
                     // They play on, and nothing was set up.
                     self.close_alert(Source::Setup, CloseReason::Superseded);
                 }

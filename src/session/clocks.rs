@@ -78,7 +78,7 @@ impl Table {
 
     pub(super) fn clock_started(&mut self, wing: Wing) {
         self.open_with_clock();
-        if self.begin_with_gaps(self.side(wing)) {
+        if self.begin_from_wrong_array(self.side(wing)) {
             // It is told to the game that begins with it.
             return;
         }

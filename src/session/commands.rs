@@ -308,7 +308,7 @@ impl Table {
         // After a game has ended a press may tell that it goes on.
         if !self.is_watched_on()
             && !self.playing()?.ready
-            && self.gaps_to_begin_with(!Color::from(press.side)).is_none()
+            && self.wrong_to_begin_with(!Color::from(press.side)).is_none()
         {
             return Err("the start position is not on the board".into());
         }
@@ -316,7 +316,7 @@ impl Table {
     }
 
     fn press_by_command(&mut self, press: Press) {
-        self.begin_with_gaps(!Color::from(press.side));
+        self.begin_from_wrong_array(!Color::from(press.side));
         let told = ByColor {
             white: press.white_ms,
             black: press.black_ms,

@@ -637,7 +637,7 @@ impl Table {
         }
         self.settle_after_the_end();
         self.tell_dead_squares();
-        self.tell_gaps();
+        self.tell_wrong_array();
         self.publish_changes();
     }
 
