@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::game::PairingError;
+use crate::game::{PairingError, Place};
 
 /// The finished games of one node, by id.
 #[derive(Debug, Default)]
@@ -43,8 +43,8 @@ impl Archives {
     pub fn refusal(&self, game: &str, table: &str) -> Option<PairingError> {
         let place = match self.tables.get(game)?.as_deref() {
             Some(by) if by == table => return None,
-            Some(by) => format!("at table {by}"),
-            None => "before this start".to_owned(),
+            Some(by) => Place::Table(by.to_owned()),
+            None => Place::EarlierRun,
         };
         let game = game.to_owned();
         Some(PairingError::Played { game, place })

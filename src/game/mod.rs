@@ -27,7 +27,7 @@ pub mod snapshot;
 pub use clocks::{Clocks, FlagFall};
 pub use line::{CompletedBy, CorrectionReason, Doubt, Line, MoveState, Ply, Seen, puts_back};
 pub use opening::{Armed, Openings, Terms};
-pub use pairing::{Pairing, PairingError};
+pub use pairing::{Pairing, PairingError, Place};
 pub use record::{Change, Event, Game, Orders, Phase, Readings};
 pub use result::{Contradiction, Reason, ResultBy, ResultState, Sign, Verdict};
 

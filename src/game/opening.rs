@@ -1,7 +1,7 @@
 //! Which game comes next at a table, who opens it, and what becomes of a pairing that comes while one is played.
 
 use super::finished::Finished;
-use super::{Arming, Game, Pairing, PairingError};
+use super::{Arming, Game, Pairing, PairingError, Place};
 use crate::clock::control::TimeControl;
 use crate::laws::position::Position;
 use crate::laws::ruleset::Rules;
@@ -158,12 +158,12 @@ impl Openings {
     }
 
     /// Refuses the pairing of a game that was played so long ago that only those who read along have its record.
-    pub fn check(&self, pairing: &Pairing) -> Result<(), PairingError> {
+    pub fn refuse_forgotten(&self, pairing: &Pairing) -> Result<(), PairingError> {
         let is_gone = |id: &&String| self.finished.knows(id) && self.finished(id).is_none();
         match pairing.game.as_ref().filter(is_gone) {
             Some(id) => Err(PairingError::Played {
                 game: id.clone(),
-                place: "here".to_owned(),
+                place: Place::Here,
             }),
             None => Ok(()),
         }

@@ -4,6 +4,7 @@ use crate::clock::control::{TimeControl, TimeControlError};
 use crate::command::{Arm, Player};
 use crate::laws::position::{FenError, Position};
 use crate::laws::ruleset::{Ruleset, UnknownName, Variant};
+use std::fmt;
 
 /// Who plays what on which terms. It is read once, from an [`Arm`]; what that does not name stays as configured.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,11 +42,32 @@ pub enum PairingError {
     #[error(
         "game {game} was played to its end {place}; give another game an id of its own, and put right in its PGN who played {game}"
     )]
-    Played { game: String, place: String },
+    Played { game: String, place: Place },
     #[error(
         "game {game} is being played at table {table}; end it there first, or give this one an id of its own"
     )]
     Playing { game: String, table: String },
+}
+
+/// Where a game was played to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// At the table that the pairing is for.
+    Here,
+    /// At another one of the node.
+    Table(String),
+    /// At whatever table, before this run.
+    EarlierRun,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Here => f.write_str("here"),
+            Place::Table(table) => write!(f, "at table {table}"),
+            Place::EarlierRun => f.write_str("before this start"),
+        }
+    }
 }
 
 impl Default for Pairing {

@@ -157,7 +157,7 @@ impl Table {
             Verb::Arm(arm) => {
                 let pairing = Pairing::try_from(&**arm).map_err(|error| error.to_string())?;
                 self.openings
-                    .check(&pairing)
+                    .refuse_forgotten(&pairing)
                     .map_err(|error| error.to_string())?;
                 Ok(Action::Arm(Box::new(pairing)))
             }
