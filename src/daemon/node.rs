@@ -132,7 +132,8 @@ pub async fn run(
         not_sent: BTreeSet::new(),
         refusals: Hush::default(),
         archives: Archives::default(),
-        boot: boot.clone(),
+        stream: random_id(),
+        boot,
     };
     let mut link = out.mqtt.status();
     let finder = Finder::new(parts.roots, parts.serial);
@@ -147,11 +148,9 @@ pub async fn run(
             &finder,
             stopped,
         );
-        Table::new(table, link, inbox, &boot, &out.clock)
+        Table::new(table, link, inbox, &out)
     });
     let mut node = Node {
-        stream: random_id(),
-        boot: boot.clone(),
         orders,
         tables: tables.collect(),
         last: 0,
@@ -238,9 +237,6 @@ async fn next_event(tables: &mut [Table], last: usize) -> (usize, Option<LinkEve
 }
 
 struct Node {
-    /// Names what the node itself publishes; it numbers no events.
-    stream: String,
-    boot: String,
     orders: Orders,
     tables: Vec<Table>,
     /// The table whose link was heard last.
@@ -305,8 +301,8 @@ impl Node {
         {
             match serde_json::from_slice::<publish::Game>(&message.payload) {
                 // What we said ourselves comes back after each reconnection.
-                Ok(game) if game.envelope.boot != self.boot => {
-                    table.handle_record(game, &self.stream, &self.boot, out);
+                Ok(game) if game.envelope.boot != out.boot => {
+                    table.handle_record(game, out);
                 }
                 Ok(_) => {}
                 Err(error) => debug!("table {name}: its retained record cannot be read: {error}"),
@@ -354,7 +350,6 @@ impl Node {
             _ => None,
         };
         let refusal = armed.and_then(|(table, arm)| self.refusal(table, arm, out));
-        let (stream, boot) = (&self.stream, &self.boot);
         let tables = &mut self.tables;
         match order {
             Order::Command {
@@ -369,12 +364,12 @@ impl Node {
             }
             Order::Pairing { table: name, arm } => {
                 if let Some(table) = named(tables, &name) {
-                    table.handle_pairing(arm, refusal, (stream, boot), out);
+                    table.handle_pairing(arm, refusal, out);
                 }
             }
             Order::BadPairing { table: name, why } => {
                 if let Some(table) = named(tables, &name) {
-                    table.refuse_pairing(&why, stream, boot, out);
+                    table.refuse_pairing(&why, out);
                 }
             }
             Order::NoPairing { table: name } => {
@@ -418,15 +413,7 @@ impl Node {
     /// What is known of the node itself.
     fn publish_info(&mut self, out: &mut Outlets) {
         let info = publish::Info {
-            envelope: publish::Envelope {
-                v: VERSION,
-                stream: self.stream.clone(),
-                seq: 0,
-                boot: self.boot.clone(),
-                at: out.clock.wall(),
-                mono_ms: out.clock.now(),
-                time_ok: out.clock.time_ok,
-            },
+            envelope: out.envelope(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             boards: self.tables.iter().filter_map(|t| t.board.clone()).collect(),
             tables: self.tables.iter().map(|t| t.name.clone()).collect(),
@@ -444,7 +431,7 @@ impl Node {
             if let (Some((game, text)), Some(files)) = (table.session.unfinished(), &mut out.files)
             {
                 // A name of its own: the game may go on after the start, under the same id.
-                let file = format!("{game}-unfinished-{}", self.boot);
+                let file = format!("{game}-unfinished-{}", out.boot);
                 warn!(
                     "table {}: game {game} is not ended; what was played is kept as pgn/{file}.pgn",
                     table.name
@@ -478,6 +465,9 @@ struct Outlets {
     not_sent: BTreeSet<String>,
     refusals: Hush<Instant>,
     archives: Archives,
+    /// Names what the node itself publishes; it numbers no events.
+    stream: String,
+    /// Names this run.
     boot: String,
 }
 
@@ -485,6 +475,19 @@ impl Outlets {
     fn publish(&mut self, publication: &Publication) {
         let sent = self.mqtt.publish(publication);
         self.note(sent);
+    }
+
+    /// For what the node itself publishes.
+    fn envelope(&self) -> publish::Envelope {
+        publish::Envelope {
+            v: VERSION,
+            stream: self.stream.clone(),
+            seq: 0,
+            boot: self.boot.clone(),
+            at: self.clock.wall(),
+            mono_ms: self.clock.now(),
+            time_ok: self.clock.time_ok,
+        }
     }
 
     fn reply(&mut self, topic: String, reply: &Reply) {
@@ -593,12 +596,11 @@ impl Table {
         config: &config::Table,
         link: LinkHandle,
         inbox: mpsc::Receiver<LinkEvent>,
-        boot: &str,
-        clock: &Clock,
+        out: &Outlets,
     ) -> Table {
-        let settings = session_settings(config, boot, clock);
+        let settings = session_settings(config, out);
         let header = header(&settings, config);
-        let now = clock.now();
+        let now = out.clock.now();
         Table {
             name: config.name.to_string(),
             session: Session::new(settings, now),
@@ -742,16 +744,10 @@ impl Table {
     }
 
     /// Arms the pairing, unless its game has been seen to its end already: by an earlier run, or at another table.
-    fn handle_pairing(
-        &mut self,
-        arm: Box<Arm>,
-        refusal: Option<PairingError>,
-        (stream, boot): (&str, &str),
-        out: &mut Outlets,
-    ) {
+    fn handle_pairing(&mut self, arm: Box<Arm>, refusal: Option<PairingError>, out: &mut Outlets) {
         let refuse = |table: &mut Table, why: String, out: &mut Outlets| {
             let why = format!("{}: {why}", Address::Pairing { table: &table.name });
-            table.refuse_pairing(&why, stream, boot, out);
+            table.refuse_pairing(&why, out);
         };
         if let Keeping::Kept(game) = &self.keeping
             && game.phase == Phase::Ended
@@ -789,15 +785,15 @@ impl Table {
         self.drain(out);
     }
 
-    fn refuse_pairing(&mut self, why: &str, stream: &str, boot: &str, out: &mut Outlets) {
+    fn refuse_pairing(&mut self, why: &str, out: &mut Outlets) {
         out.tell_refusal(&format!("table {}: {why}", self.name));
         let text = format!("{} · pairing refused · {why}", self.name);
         let kind = AlertKind::PairingRefused;
-        self.raise(PAIRING, kind, text, (stream, boot), out);
+        self.raise(PAIRING, kind, text, out);
     }
 
     /// What the broker had kept of this table when we came.
-    fn handle_record(&mut self, game: publish::Game, stream: &str, boot: &str, out: &mut Outlets) {
+    fn handle_record(&mut self, game: publish::Game, out: &mut Outlets) {
         if !matches!(self.keeping, Keeping::Waiting { .. }) || game.moves.is_empty() {
             return;
         }
@@ -812,7 +808,7 @@ impl Table {
             let text = format!(
                 "{name} · restart · record of {plies} plies lost. To go on: arm, accept_position with turn."
             );
-            self.raise(RECORD, AlertKind::RecordLost, text, (stream, boot), out);
+            self.raise(RECORD, AlertKind::RecordLost, text, out);
         }
         match running {
             true => out.archives.reopen(&game.game, &name),
@@ -825,25 +821,11 @@ impl Table {
     }
 
     /// Tells the operator something that is no matter of the session.
-    fn raise(
-        &mut self,
-        id: &'static str,
-        kind: AlertKind,
-        text: String,
-        (stream, boot): (&str, &str),
-        out: &mut Outlets,
-    ) {
-        let at = out.clock.wall();
+    fn raise(&mut self, id: &'static str, kind: AlertKind, text: String, out: &mut Outlets) {
+        let envelope = out.envelope();
+        let since = envelope.at.clone();
         let alert = publish::Alert {
-            envelope: publish::Envelope {
-                v: VERSION,
-                stream: stream.to_owned(),
-                seq: 0,
-                boot: boot.to_owned(),
-                at: at.clone(),
-                mono_ms: out.clock.now(),
-                time_ok: out.clock.time_ok,
-            },
+            envelope,
             alert: publish::AlertBody {
                 kind,
                 id: id.to_owned(),
@@ -854,7 +836,7 @@ impl Table {
                 state: AlertState::Confirmed,
                 act_until: ActUntil::None,
                 ack: None,
-                since: at,
+                since,
                 ply: 0,
                 side: None,
                 squares: Vec::new(),
@@ -1289,11 +1271,11 @@ fn tell_beginning(config: &Config, settings: &mqtt::Settings) {
     }
 }
 
-fn session_settings(config: &config::Table, boot: &str, clock: &Clock) -> session::Settings {
+fn session_settings(config: &config::Table, out: &Outlets) -> session::Settings {
     session::Settings {
         stream: random_id(),
-        boot: boot.to_owned(),
-        wall: clock.setting(),
+        boot: out.boot.clone(),
+        wall: out.clock.setting(),
         watch: Watch::Judge,
         ..config.settings.session(config.name.as_str())
     }
