@@ -559,6 +559,11 @@ impl Castling {
         }
     }
 
+    /// Where the man of a move of this side comes to stand; of castling, the king.
+    pub fn stop(m: Move, side: Color) -> Square {
+        Castling::of(m, side).map_or(m.to(), |castling| castling.king_to)
+    }
+
     /// The squares that both leave.
     pub fn from(self) -> Bitboard {
         Bitboard::from(self.king).with(self.rook)

@@ -74,8 +74,7 @@ impl Sensing {
     pub(super) fn forgotten(&self, view: &View<'_>) -> Bitboard {
         let n = view.len();
         let forgotten = (n.saturating_sub(1)..=n)
-            .filter(|ply| *ply > 0)
-            .map(|ply| self.gone_until(view, view.seen_at(ply), view.position(ply - 1).turn()))
+            .filter_map(|ply| Some(self.gone_until(view, view.seen_at(ply), view.mover(ply)?)))
             .fold(Bitboard::EMPTY, |all, squares| all | squares)
             & !self.faulty();
         if forgotten.is_empty() {

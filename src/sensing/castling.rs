@@ -25,7 +25,7 @@ impl Sensing {
         (plies.saturating_sub(1)..=plies).rev().find_map(|ply| {
             let (m, left) = self.left_of_ply(view, ply)?;
             let left = left & !self.faulty();
-            let mover = view.position(ply - 1).turn();
+            let mover = view.mover(ply)?;
             left.any().then(|| Fault {
                 ply: Some(ply),
                 answered: ply < plies,
@@ -118,11 +118,11 @@ impl Sensing {
         // On his own squares he has moved on from where it stood, or to where it had stood.
         let is_there = told.position(n - 1).squares(reply) & left;
         let left = left & !self.faulty();
-        let m = told.last_of(ply)?;
+        let (m, mover) = (told.last_of(ply)?, told.mover(ply)?);
         (left.any() && is_there.is_empty()).then(|| Fault {
             ply: Some(ply),
             answered: true,
-            ..unfinished_fault(m, left, told.position(ply - 1).turn(), self.last_change)
+            ..unfinished_fault(m, left, mover, self.last_change)
         })
     }
 
@@ -209,12 +209,7 @@ impl Sensing {
 
     /// Where that other man stood.
     pub(super) fn castling_with(&self, view: &View<'_>, side: Color) -> Bitboard {
-        // The sides move in turn: the last ply is his, or the one before.
-        let plies = match view.tip().turn() == side {
-            true => view.len().checked_sub(1),
-            false => Some(view.len()),
-        };
-        let his = plies.and_then(|plies| plies.checked_sub(1));
+        let his = view.plies_of(side).checked_sub(1);
         let Some(index) = his.filter(|index| !view.is_pressed(*index)) else {
             return Bitboard::EMPTY;
         };

@@ -241,9 +241,8 @@ impl Sensing {
             return false;
         };
         let left = self.trail.at(last.to());
-        let mover = view.position(n - 1).turn();
         let is_his = |(side, at): (Color, Millis)| {
-            side == mover && at + press::CLOCK_LAG_MS >= view.seen_at(n)
+            view.mover(n) == Some(side) && at + press::CLOCK_LAG_MS >= view.seen_at(n)
         };
         let has_pressed_last = self.film.last_press().is_some_and(is_his);
         let had_stopped_there = !self.trail.came_since(to, left)

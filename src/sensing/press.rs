@@ -55,7 +55,7 @@ impl Sensing {
             .all(|square| !self.concerns(square, side, view.tip()));
         if in_place
             && n >= 2
-            && view.position(n - 1).turn() != side
+            && view.mover(n) != Some(side)
             && recorded(n - 1).is_some_and(|ply| !ply.pressed)
             && recorded(n).is_none_or(|ply| !ply.pressed)
         {
@@ -73,8 +73,7 @@ impl Sensing {
                 && !self.is_castling_begun(&view, side)
         });
         let spent = (in_place || stands)
-            && n >= 1
-            && view.position(n - 1).turn() == side
+            && view.mover(n) == Some(side)
             && recorded(n).is_some_and(|ply| !ply.pressed);
         if spent {
             self.observations.push_back(Observation::Completed {
@@ -207,7 +206,7 @@ impl Sensing {
         if self.is_castling_begun(view, side) {
             return true;
         }
-        if n == 0 || view.position(n - 1).turn() != side {
+        if view.mover(n) != Some(side) {
             return false;
         }
         !view.is_pressed(n - 1) && self.has_gone_on(view)
@@ -387,11 +386,7 @@ impl Sensing {
         let view = self.view(cx);
         let n = view.len();
         // His last move: the last of all, or answered already without the press.
-        let his = if view.mover(n) == Some(side) {
-            n
-        } else {
-            n.saturating_sub(1)
-        };
+        let his = view.plies_of(side);
         let not_pressed = cx
             .line
             .plies

@@ -816,7 +816,7 @@ impl Sensing {
         let mut turn = from.turn();
         let mut journeys: Vec<Journey> = Vec::with_capacity(line.len());
         for m in line {
-            let to = Castling::of(*m, turn).map_or(m.to(), |castling| castling.king_to);
+            let to = Castling::stop(*m, turn);
             journeys.push(
                 m.from()
                     .map_or_else(Journey::default, |from| self.journey(from, to)),

@@ -51,14 +51,21 @@ impl<'a> View<'a> {
 
     /// Where the man of that move went; castling, the king.
     pub(super) fn stop(&self) -> Option<Square> {
-        let last = self.last()?;
-        let castling = Castling::of(last, !self.tip.turn());
-        Some(castling.map_or(last.to(), |castling| castling.king_to))
+        Some(Castling::stop(self.last()?, !self.tip.turn()))
     }
 
     /// Whose the last of so many plies is.
     pub(super) fn mover(&self, plies: usize) -> Option<Color> {
         Some(self.position(plies.checked_sub(1)?).turn())
+    }
+
+    /// How many plies there are with the last one of this side; the sides move in turn.
+    pub(super) fn plies_of(&self, side: Color) -> usize {
+        let n = self.len();
+        match self.mover(n) == Some(side) {
+            true => n,
+            false => n.saturating_sub(1),
+        }
     }
 
     /// The last of so many plies.
