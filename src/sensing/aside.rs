@@ -108,12 +108,12 @@ impl Sensing {
     ) -> bool {
         let tip = view.tip();
         // Who stood there by the press, and stands there when it has been judged, is passing no more.
-        let is_his = |(side, _): &(Color, Millis)| pressed == Some(*side);
+        let is_his = |press: &Pressed| pressed == Some(press.side);
         let pressed_at = self
             .film
             .last_press()
             .filter(is_his)
-            .map_or(0, |(_, at)| at);
+            .map_or(0, |press| press.at);
         let mut astray = (open & !self.picture.vacant()).into_iter();
         let at_rest = self.grace_passed || astray.all(|square| self.trail.at(square) <= pressed_at);
         // More men than there are, and a dump agrees: one that is on its way does not stand where it came from.

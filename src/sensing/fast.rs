@@ -297,10 +297,9 @@ impl Sensing {
             true => self.timing.dump,
             false => trail::SCAN_MS,
         };
-        let has_just_pressed = self
-            .film
-            .last_press()
-            .is_some_and(|(side, at)| side == before.turn() && self.trail.at(to) <= at + most);
+        let has_just_pressed = self.film.last_press().is_some_and(|press| {
+            press.side == before.turn() && self.trail.at(to) <= press.at + most
+        });
         let is_over = view.is_pressed(keep) && !has_just_pressed;
         if !is_unseen || is_over || self.trail.at(to) < self.left_at(from)? {
             return None;

@@ -24,6 +24,13 @@ pub(super) enum Scene {
     Heard,
 }
 
+/// Whose a press was, and when the clock told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pressed {
+    pub(super) side: Color,
+    pub(super) at: Millis,
+}
+
 /// The last stretch of play, as it was seen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Film {
@@ -63,13 +70,13 @@ impl Film {
             .any(|(_, scene)| shows(scene))
     }
 
-    /// Whose press was the last one, and when that was.
-    pub(super) fn last_press(&self) -> Option<(Color, Millis)> {
+    /// The last press of all.
+    pub(super) fn last_press(&self) -> Option<Pressed> {
         self.scenes
             .iter()
             .rev()
-            .find_map(|(at, scene)| match scene {
-                Scene::Press(side) => Some((*side, *at)),
+            .find_map(|(at, scene)| match *scene {
+                Scene::Press(side) => Some(Pressed { side, at: *at }),
                 _ => None,
             })
     }

@@ -241,8 +241,9 @@ impl Sensing {
             return false;
         };
         let left = self.trail.at(last.to());
-        let is_his = |(side, at): (Color, Millis)| {
-            view.mover(n) == Some(side) && at + press::CLOCK_LAG_MS >= view.seen_at(n)
+        let is_his = |pressed: Pressed| {
+            view.mover(n) == Some(pressed.side)
+                && pressed.at + press::CLOCK_LAG_MS >= view.seen_at(n)
         };
         let has_pressed_last = self.film.last_press().is_some_and(is_his);
         let had_stopped_there = !self.trail.came_since(to, left)

@@ -96,7 +96,7 @@ pub use faults::{Fault, FaultEnd, FaultKind, Level};
 
 use faults::ACCIDENT;
 pub(crate) use faults::CLEARED;
-use film::{Film, Scene};
+use film::{Film, Pressed, Scene};
 use rivals::Rivals;
 use tally::Tally;
 use trail::{Journey, LOOK_MS, Order, Trail};
@@ -381,6 +381,13 @@ struct Press {
     held: Option<Millis>,
     /// What stands was read with all that this press says of it.
     read: bool,
+}
+
+impl Press {
+    fn pressed(&self) -> Pressed {
+        let Press { side, at, .. } = *self;
+        Pressed { side, at }
+    }
 }
 
 impl Sensing {

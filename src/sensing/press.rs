@@ -178,13 +178,7 @@ impl Sensing {
     }
 
     /// What the presser did from where the record does not stand: what looked like a move on its way was one, or he has captured.
-    fn read_rivals_at_press(
-        &mut self,
-        now: Millis,
-        side: Color,
-        pressed_at: Millis,
-        cx: &Context<'_>,
-    ) -> bool {
+    fn read_rivals_at_press(&mut self, now: Millis, pressed: Pressed, cx: &Context<'_>) -> bool {
         let gone_by = match self.is_gone_by(cx) {
             true => self.tentative.take(),
             false => None,
@@ -193,7 +187,7 @@ impl Sensing {
             self.flush(cx);
             return true;
         }
-        let is_read = self.try_rivals(cx, |sensing| sensing.read_unseen(now, side, pressed_at, cx));
+        let is_read = self.try_rivals(cx, |sensing| sensing.read_unseen(now, pressed, cx));
         if !is_read && gone_by.is_some() {
             self.tentative = gone_by;
         }
@@ -286,7 +280,7 @@ impl Sensing {
             .is_some_and(|tentative| tentative.supposed)
             && self.view(cx).tip().turn() != side;
         let unseen = self.observations.len() == told
-            && (supposed || self.is_unseen_at_press(now, side, press.at, cx));
+            && (supposed || self.is_unseen_at_press(now, press.pressed(), cx));
         if unseen {
             // A slow scan may still show him elsewhere.
             let passes =
@@ -306,7 +300,7 @@ impl Sensing {
             if supposed {
                 self.flush(cx);
             } else {
-                self.read_unseen(now, side, press.at, cx);
+                self.read_unseen(now, press.pressed(), cx);
                 // What lies where the captor came from is judged with it.
                 let waits = self
                     .presses
@@ -358,7 +352,7 @@ impl Sensing {
             let taken_back = self
                 .tentative
                 .take_if(|tentative| !tentative.shown && tentative.moves.is_empty());
-            if self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, side, press.at, cx)) {
+            if self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, press.pressed(), cx)) {
                 self.presses.push_front(press);
                 return true;
             }
@@ -371,7 +365,7 @@ impl Sensing {
                 self.wait_for_scan(press);
                 return true;
             }
-            if self.read_rivals_at_press(now, side, press.at, cx) {
+            if self.read_rivals_at_press(now, press.pressed(), cx) {
                 self.presses.push_front(press);
                 return true;
             }

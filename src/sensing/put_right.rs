@@ -49,7 +49,7 @@ impl Sensing {
             .into_iter()
             .partition(is_right);
         self.faults = others;
-        let is_read = self.read_unseen(now, press.side, press.at, cx);
+        let is_read = self.read_unseen(now, press.pressed(), cx);
         if is_read {
             for fault in &right {
                 self.tell_closed(fault, FaultEnd::Restored);

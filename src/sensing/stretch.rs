@@ -87,7 +87,7 @@ impl Sensing {
 
     /// Whether what was seen so far was read otherwise so often that nobody can know: two readings may each lead to the other.
     fn has_looked_back(&mut self) -> bool {
-        let pressed_at = self.film.last_press().map_or(0, |(_, at)| at);
+        let pressed_at = self.film.last_press().map_or(0, |press| press.at);
         let news = self.last_change.max(pressed_at);
         if self.looked_back.1 != news {
             self.looked_back = (0, news);

@@ -93,7 +93,7 @@ impl Sensing {
         {
             return None;
         }
-        let pressed_at = self.film.last_press().map_or(0, |(_, at)| at);
+        let pressed_at = self.film.last_press().map_or(0, |press| press.at);
         let rests = self.last_change.max(self.heard_since).max(pressed_at);
         Some(rests + self.timing.grace)
     }

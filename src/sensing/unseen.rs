@@ -356,14 +356,8 @@ impl Sensing {
     }
 
     /// This side has pressed, so that its man who is gone is not in the hand: he has captured. Tells what he did, if he did.
-    pub(super) fn read_unseen(
-        &mut self,
-        now: Millis,
-        side: Color,
-        pressed_at: Millis,
-        cx: &Context<'_>,
-    ) -> bool {
-        let Some((keep, moves)) = self.unseen_at_press(now, side, pressed_at, cx) else {
+    pub(super) fn read_unseen(&mut self, now: Millis, pressed: Pressed, cx: &Context<'_>) -> bool {
+        let Some((keep, moves)) = self.unseen_at_press(now, pressed, cx) else {
             return false;
         };
         self.arrived_from(keep, moves, now, cx);
@@ -410,11 +404,10 @@ impl Sensing {
     pub(super) fn is_unseen_at_press(
         &self,
         now: Millis,
-        side: Color,
-        pressed_at: Millis,
+        pressed: Pressed,
         cx: &Context<'_>,
     ) -> bool {
-        self.unseen_at_press(now, side, pressed_at, cx).is_some()
+        self.unseen_at_press(now, pressed, cx).is_some()
     }
 
     /// Whether a man is gone who will not come back if he stays away for long.
@@ -485,10 +478,10 @@ impl Sensing {
     fn unseen_at_press(
         &self,
         now: Millis,
-        side: Color,
-        pressed_at: Millis,
+        pressed: Pressed,
         cx: &Context<'_>,
     ) -> Option<(usize, Vec<Seen>)> {
+        let side = pressed.side;
         if (!self.is_poor() && self.unread.is_empty())
             || self.waiting.is_some()
             || self.frozen_since.is_some()
@@ -522,7 +515,7 @@ impl Sensing {
         let agrees = self.picture.agrees_with(from.position.board());
         let m = match self.exchanged(from.position, from.since) {
             Some(m) if keep == n && agrees => m,
-            _ => *self.unseen_captures(&from, Some(pressed_at)).first()?,
+            _ => *self.unseen_captures(&from, Some(pressed.at)).first()?,
         };
         // What is recorded already is nothing unseen.
         let is_known = view.mv(keep) == Some(m) && view.keep > keep;
