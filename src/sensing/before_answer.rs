@@ -100,8 +100,10 @@ impl Sensing {
         let press = Press {
             answered: true,
             overtaken: false,
-            waits: press.waits || press.overtaken,
-            dump_seen: press.dump_seen || press.overtaken,
+            waits_for: match press.overtaken {
+                true => Wait::Nothing,
+                false => press.waits_for,
+            },
             ..press
         };
         self.judge_as_shown(now, press, cx);

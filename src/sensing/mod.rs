@@ -360,6 +360,7 @@ impl Tentative {
     }
 }
 
+/// A press that is not judged yet, or not for good.
 #[derive(Debug, Clone, Copy)]
 struct Press {
     side: Color,
@@ -370,20 +371,40 @@ struct Press {
     overtaken: bool,
     /// It is judged by what stood before the answer: no dump can agree with that.
     answered: bool,
-    /// Nothing on the board explained it when it was quiet; a slow scan may still bring the move.
-    waits: bool,
-    /// A man is missing, and a slow board that cannot be asked has the time of one more look to show where he went.
-    scanned: bool,
-    /// The placement was not explained, and a dump was asked for.
-    dump_asked: bool,
-    dump_seen: bool,
+    waits_for: Wait,
     /// When the board last changed as a man was found in the hand, or pushed, who may be put down yet.
     held: Option<Millis>,
     /// What stands was read with all that this press says of it.
     read: bool,
 }
 
+/// What the judgement of a press waits for. Each comes after the one before, and none is waited for twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wait {
+    /// That the board is quiet.
+    Quiet,
+    /// Nothing on the board explained it then; a slow scan may still bring the move.
+    Scan,
+    /// A man is missing, and a slow board that cannot be asked has the time of one more look to show where he went.
+    NextScan,
+    /// The placement was not explained, and a dump was asked for; or a man in the hand has as long to come down.
+    Dump,
+    /// Nothing more: the dump has come.
+    Nothing,
+}
+
 impl Press {
+    /// Whether it was not judged yet, and there is time for what the board may still show.
+    fn may_wait(&self) -> bool {
+        self.waits_for == Wait::Quiet && !self.overtaken
+    }
+
+    /// The same, to be judged once that has come, if it has not yet.
+    fn waiting_for(self, what: Wait) -> Press {
+        let waits_for = self.waits_for.max(what);
+        Press { waits_for, ..self }
+    }
+
     fn pressed(&self) -> Pressed {
         let Press { side, at, .. } = *self;
         Pressed { side, at }
@@ -537,9 +558,9 @@ impl Sensing {
             lost.dump_seen = true;
         }
         if let Some(press) = self.presses.front_mut()
-            && press.dump_asked
+            && press.waits_for >= Wait::Dump
         {
-            press.dump_seen = true;
+            press.waits_for = Wait::Nothing;
             self.judge_press_if_due(now, cx);
         }
     }
@@ -547,7 +568,7 @@ impl Sensing {
     /// Whether a dump would settle something, even one that changes nothing.
     pub fn awaits_dump(&self, cx: &Context<'_>) -> bool {
         let press = self.presses.front();
-        press.is_some_and(|press| press.dump_asked && !press.dump_seen)
+        press.is_some_and(|press| press.waits_for == Wait::Dump)
             || (!self.dump_seen && cx.following && self.is_unexplained(cx))
     }
 

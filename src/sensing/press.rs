@@ -22,15 +22,6 @@ enum Pushed {
     Mixed,
 }
 
-/// This press, to be judged once a slow board has looked at all its squares again.
-fn scanned(press: Press) -> Press {
-    Press {
-        waits: true,
-        scanned: true,
-        ..press
-    }
-}
-
 impl Sensing {
     /// This side pressed the clock.
     pub fn handle_press(&mut self, now: Millis, side: Color, cx: &Context<'_>) {
@@ -94,10 +85,7 @@ impl Sensing {
             spent,
             overtaken: false,
             answered: false,
-            waits: false,
-            scanned: false,
-            dump_asked: false,
-            dump_seen: false,
+            waits_for: Wait::Quiet,
             held: None,
             read: false,
         });
@@ -110,23 +98,17 @@ impl Sensing {
         if press.held == Some(self.last_change) {
             return press.at + self.timing.dump;
         }
-        if press.dump_seen {
-            // What came with the dump, or after it, is looked at once it stands still.
-            return self.quiet_at().clamp(press.at, press.at + self.timing.dump);
-        }
-        if press.dump_asked {
-            return press.at + self.timing.dump;
-        }
-        if press.scanned {
-            return press.at + self.timing.press + trail::SCAN_MS;
-        }
-        if press.waits {
+        let (at, quiet_at) = (press.at, self.quiet_at());
+        let (soon, late) = (at + self.timing.press, at + self.timing.dump);
+        match press.waits_for {
+            Wait::Quiet => quiet_at.clamp(at, soon),
             // A board that still moves then is given as long again: what it shows in passing is nobody's deed.
-            let due = press.at + self.timing.press;
-            return self.quiet_at().clamp(due, due + self.timing.press);
+            Wait::Scan => quiet_at.clamp(soon, soon + self.timing.press),
+            Wait::NextScan => soon + trail::SCAN_MS,
+            Wait::Dump => late,
+            // What came with the dump, or after it, is looked at once it stands still.
+            Wait::Nothing => quiet_at.clamp(at, late),
         }
-        self.quiet_at()
-            .clamp(press.at, press.at + self.timing.press)
     }
 
     pub(super) fn judge_press_if_due(&mut self, now: Millis, cx: &Context<'_>) {
@@ -265,7 +247,7 @@ impl Sensing {
             return true;
         }
         let told = self.observations.len();
-        if press.dump_seen || now >= self.quiet_at() {
+        if press.waits_for == Wait::Nothing || now >= self.quiet_at() {
             self.search(now, Some(press.side), cx);
         }
         let side = press.side;
@@ -283,17 +265,13 @@ impl Sensing {
             && (supposed || self.is_unseen_at_press(now, press.pressed(), cx));
         if unseen {
             // A slow scan may still show him elsewhere.
-            let passes =
-                self.is_passing(cx) && !press.dump_seen && now < press.at + self.timing.dump;
-            if passes && press.waits && !press.overtaken {
-                self.presses.push_front(Press {
-                    dump_asked: true,
-                    ..press
-                });
+            if press.may_wait() {
+                self.wait_for_scan(press);
                 return true;
             }
-            if !press.waits && !press.overtaken {
-                self.wait_for_scan(press);
+            let has_time = press.waits_for < Wait::Nothing && now < press.at + self.timing.dump;
+            if has_time && !press.overtaken && self.is_passing(cx) {
+                self.presses.push_front(press.waiting_for(Wait::Dump));
                 return true;
             }
             self.presses.push_front(press);
@@ -330,7 +308,7 @@ impl Sensing {
         };
         if self.observations.len() == told {
             let is_held = self.is_held(&view, side);
-            if is_held && !press.waits && !press.overtaken {
+            if is_held && press.may_wait() {
                 // Pressed with the other hand: the man in this one may go on, or castle.
                 self.wait_for_scan(press);
                 return true;
@@ -343,11 +321,7 @@ impl Sensing {
             self.presses.push_front(press);
             return true;
         }
-        if self.is_poor()
-            && !press.spent
-            && (press.waits || press.overtaken)
-            && self.waiting.is_none()
-        {
+        if self.is_poor() && !press.spent && !press.may_wait() && self.waiting.is_none() {
             // Who has put his man back, and gone on, has taken back what he had not pressed.
             let taken_back = self
                 .tentative
@@ -361,7 +335,7 @@ impl Sensing {
             }
         }
         if self.is_for_rivals(side, cx) {
-            if !press.waits && !press.overtaken {
+            if press.may_wait() {
                 self.wait_for_scan(press);
                 return true;
             }
@@ -499,8 +473,9 @@ impl Sensing {
             }
             // And a slow board that cannot be asked has shown where the man went who was in the hand.
             let in_hand = self.own_men_missing(side, his_turn, Bitboard::EMPTY, cx);
-            if in_hand.any() && !cx.can_dump && now < self.press_due(&scanned(press)) {
-                self.presses.push_front(scanned(press));
+            let scanned = press.waiting_for(Wait::NextScan);
+            if in_hand.any() && !cx.can_dump && now < self.press_due(&scanned) {
+                self.presses.push_front(scanned);
                 return;
             }
             if !self.has_second_look(now, press, cx) {
@@ -540,7 +515,7 @@ impl Sensing {
                 });
                 return;
             }
-            let is_agreed = press.dump_seen && !press.answered;
+            let is_agreed = press.waits_for == Wait::Nothing && !press.answered;
             let level = if is_agreed || !cx.can_dump {
                 Level::Confirmed
             } else {
@@ -648,18 +623,13 @@ impl Sensing {
 
     /// The press is judged again when the board is quiet: a slow scan may still bring the move.
     fn wait_for_scan(&mut self, press: Press) {
-        self.presses.push_front(Press {
-            waits: true,
-            ..press
-        });
+        self.presses.push_front(press.waiting_for(Wait::Scan));
     }
 
     /// The press is judged again once it is down, or has had its time.
     fn wait_for_hand(&mut self, press: Press) {
         self.presses.push_front(Press {
-            waits: true,
-            dump_asked: true,
-            dump_seen: false,
+            waits_for: Wait::Dump,
             ..press
         });
     }
@@ -671,24 +641,19 @@ impl Sensing {
             // Nothing is waited for any more.
             return true;
         }
-        let waiting = Press {
-            waits: true,
-            ..press
-        };
-        if !press.dump_seen && !press.dump_asked && now < self.press_due(&waiting) {
+        let waiting = press.waiting_for(Wait::Scan);
+        if waiting.waits_for < Wait::Dump && now < self.press_due(&waiting) {
             self.presses.push_front(waiting);
             return false;
         }
-        if !cx.can_dump || press.dump_seen || now >= press.at + self.timing.dump {
+        let is_over = press.waits_for == Wait::Nothing || now >= press.at + self.timing.dump;
+        if !cx.can_dump || is_over {
             return true;
         }
-        if !press.dump_asked {
+        if press.waits_for < Wait::Dump {
             self.observations.push_back(Observation::AskDump);
         }
-        self.presses.push_front(Press {
-            dump_asked: true,
-            ..press
-        });
+        self.presses.push_front(press.waiting_for(Wait::Dump));
         false
     }
 
