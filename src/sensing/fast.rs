@@ -113,7 +113,7 @@ impl Sensing {
                         !self.may_still_take(tip, line, hand)
                             && self.ends_put_down(tip, line, since)
                     });
-                if let Some(line) = self.likeliest(tip, &lines, view.last(), since) {
+                if let Some(line) = self.likeliest(&view.standpoint(n), &lines) {
                     let moves = self.seen(tip, &line, now);
                     self.arrived_by(moves, now, cx);
                     self.flush(cx);

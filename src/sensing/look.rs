@@ -147,7 +147,7 @@ impl Sensing {
             }
             let mut found = explain::moves_to(tip, &self.picture, differing, mask);
             found.retain(|m| !self.is_early(*m));
-            if let Some(m) = self.arrived(tip, &found, view.last(), view.seen_at(view.len())) {
+            if let Some(m) = self.arrived(&view.standpoint(view.len()), &found) {
                 if !self.may_play(tip, m) || self.is_of_another_man(m) {
                     return false;
                 }
@@ -196,8 +196,7 @@ impl Sensing {
                 // Beside what is set aside a man may only go on: anything else has less to go by.
                 let goes_on = |m| view.last().is_some_and(|stopped| is_continued(stopped, m));
                 let since = view.seen_at(n - 1);
-                let last = n.checked_sub(2).and_then(|index| view.mv(index));
-                if let Some(m) = self.arrived(before, &found, last, since)
+                if let Some(m) = self.arrived(&view.standpoint(n - 1), &found)
                     && self.may_play(before, m)
                     && (m.is_castle() || self.may_move_on(tip))
                     && (mask.is_empty() || goes_on(m))
@@ -310,7 +309,7 @@ impl Sensing {
             self.order(tip, line) != Order::Against && (pressed.is_none() || is_answer(line))
         };
         let lines = explain::lines_over(tip, &self.picture, mask, refilled, 2, fits);
-        let line = self.likeliest(tip, &lines, view.last(), since)?;
+        let line = self.likeliest(&view.standpoint(view.len()), &lines)?;
         if self.was_never_there(tip, &line) || (pressed.is_none() && !is_answer(&line)) {
             return None;
         }
@@ -335,8 +334,7 @@ impl Sensing {
         let before = view.position(keep);
         let differing = self.picture.differing(before.board());
         let found = explain::moves_to(before, &self.picture, differing, mask);
-        self.arrived(before, &found, view.last_of(keep), view.seen_at(keep))
-            .is_some()
+        self.arrived(&view.standpoint(keep), &found).is_some()
     }
 
     /// Whether the man of this reply was gone long before the move that it answers, which may rather have gone on without it.

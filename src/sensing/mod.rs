@@ -100,7 +100,7 @@ use film::{Film, Pressed, Scene};
 use rivals::Rivals;
 use tally::Tally;
 use trail::{Journey, LOOK_MS, Order, Trail};
-use view::View;
+use view::{Standpoint, View};
 
 /// How long things must last (defaults; milliseconds).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -658,7 +658,8 @@ impl Sensing {
         if onward.keep != n || !self.is_poor() {
             return Vec::new();
         }
-        let (from, since) = (record.position(base), record.seen_at(base));
+        let standpoint = record.standpoint(base);
+        let (from, since) = (standpoint.position, standpoint.since);
         // In fast play men are lifted early as a rule.
         let is_fast = record.seen_at(n) < since + fast::FAST_MS;
         if is_fast || !self.lifted_early(m, reply.mv, since) {
@@ -670,7 +671,7 @@ impl Sensing {
             return Vec::new();
         }
         let rival = |moves: Vec<Move>| {
-            let mut weight = self.weigh(from, &moves, record.last_of(base), since)
+            let mut weight = self.weigh(&standpoint, &moves)
                 + weigh::choices(from)
                 + weigh::choices(&from.play(moves[0]));
             if self.lifted_early(moves[0], moves[1], since) {
@@ -704,14 +705,15 @@ impl Sensing {
         record: &View<'_>,
     ) -> Vec<Rival> {
         let cut = onward.cut;
-        let (from, since, last) = match stem.moves.last() {
-            Some(seen) => (&seen.after, seen.at, Some(seen.mv)),
-            None => (
-                record.position(cut),
-                record.seen_at(cut),
-                record.last_of(cut),
-            ),
+        let standpoint = match stem.moves.last() {
+            Some(seen) => Standpoint {
+                position: &seen.after,
+                last: Some(seen.mv),
+                since: seen.at,
+            },
+            None => record.standpoint(cut),
         };
+        let (from, since) = (standpoint.position, standpoint.since);
         let mut target = target.clone();
         if self.picture.is_exact() {
             // They differ in men that nobody saw: neither need stand where the other has them.
@@ -732,7 +734,7 @@ impl Sensing {
         let unweighed = since.max(self.rivals.weighed_at);
         let carry_on = |way: Vec<Move>| {
             let weight =
-                self.weigh_touches_from(unweighed, from, &way, last, since) + weigh::choices(from);
+                self.weigh_touches_from(unweighed, &standpoint, &way) + weigh::choices(from);
             let mut line = stem.clone();
             line.moves.extend(self.seen_along(from, &way, since));
             line.weights
@@ -762,10 +764,11 @@ impl Sensing {
                 let line: Vec<Move> = (cut..onward.len())
                     .filter_map(|ply| onward.mv(ply, record))
                     .collect();
-                let from = record.position(cut);
-                let last = cut.checked_sub(1).and_then(|ply| onward.mv(ply, record));
-                let weight = self.weigh(from, &line, last, record.seen_at(cut));
-                weights.push(weight + weigh::choices(from));
+                let from = Standpoint {
+                    last: cut.checked_sub(1).and_then(|ply| onward.mv(ply, record)),
+                    ..record.standpoint(cut)
+                };
+                weights.push(self.weigh(&from, &line) + weigh::choices(from.position));
             }
             None => {}
         }

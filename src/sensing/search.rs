@@ -212,7 +212,7 @@ impl Sensing {
         let lines = explain::lines_to(tip, &self.picture, self.mask(&view), 2, |line| {
             self.may_have_passed(tip, line, since) && self.may_be_taken_there(line)
         });
-        let Some(line) = self.likeliest(tip, &lines, view.last(), since) else {
+        let Some(line) = self.likeliest(&view.standpoint(view.len()), &lines) else {
             return false;
         };
         let early = self.early_reply(tip, &line, pressed, cx);
@@ -584,7 +584,7 @@ impl Sensing {
                     })
                 };
                 lines.found.retain(|line| !is_on_its_way(line));
-                let Some(line) = self.likeliest(tip, &lines, view.last(), since) else {
+                let Some(line) = self.likeliest(&view.standpoint(view.len()), &lines) else {
                     if lines.found.is_empty() {
                         continue;
                     }
@@ -770,8 +770,11 @@ impl Sensing {
             Some(line) if !self.is_poor() => (*line).clone(),
             _ => {
                 let record = self.view(cx);
-                let last = record.last_of(keep);
-                let weighed = self.weighed(tip, found.clone(), last, record.seen_at(keep));
+                let from = Standpoint {
+                    position: tip,
+                    ..record.standpoint(keep)
+                };
+                let weighed = self.weighed(&from, found.clone());
                 weighed
                     .first()
                     .map_or_else(|| found[0].clone(), |line| line.moves.clone())

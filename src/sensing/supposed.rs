@@ -23,8 +23,8 @@ impl Sensing {
             }
             _ => n,
         };
-        let from = self.standpoint(&view, keep);
-        let mut captures = self.unseen_captures(&from, None);
+        let from = view.standpoint(keep);
+        let mut captures = self.unseen_captures(&from, self.mask_after(&view, keep), None);
         captures.retain(|m| keep == n || !self.is_done(&view, *m));
         let Some(&m) = captures.first() else {
             return keep < n && self.suppose_both(now, cx);
@@ -101,7 +101,6 @@ impl Sensing {
             return false;
         }
         let before = view.position(keep);
-        let since = view.seen_at(keep);
         let fits =
             |line: &[Move]| {
                 (keep..).zip(line).zip(read).zip(may_differ).all(
@@ -118,7 +117,7 @@ impl Sensing {
         let lines = explain::lines_to(before, &self.picture, self.mask(&view), 2, |line| {
             line.len() < 2 || fits(line)
         });
-        let Some(line) = self.likeliest(before, &lines, view.last_of(keep), since) else {
+        let Some(line) = self.likeliest(&view.standpoint(keep), &lines) else {
             return false;
         };
         let hand = match may_differ {

@@ -3,32 +3,16 @@
 
 use super::*;
 
-/// Where play went on from.
-pub(super) struct Standpoint<'a> {
-    pub(super) position: &'a Position,
-    /// The move that led there, and when it was seen.
-    last: Option<Move>,
-    since: Millis,
-    /// What is set aside.
-    mask: Bitboard,
-}
-
 impl Sensing {
     /// The move among `found` that has arrived: its man is gone from where it stood, and came to stand where he went.
-    pub(super) fn arrived(
-        &self,
-        position: &Position,
-        found: &[Move],
-        last: Option<Move>,
-        since: Millis,
-    ) -> Option<Move> {
+    pub(super) fn arrived(&self, from: &Standpoint<'_>, found: &[Move]) -> Option<Move> {
         if self.picture.is_exact() {
             return look::sole(found);
         }
         let lines = found.iter().map(|m| vec![*m]).collect();
-        let weighed = self.weighed(position, lines, last, since);
+        let weighed = self.weighed(from, lines);
         let m = *weighed.first()?.moves.first()?;
-        self.is_put_down(position, m, since).then_some(m)
+        self.is_put_down(from.position, m, from.since).then_some(m)
     }
 
     /// Whether the board shows the moving man where he went, and not only that he has gone.
@@ -171,15 +155,16 @@ impl Sensing {
     }
 
     /// The captures that the man can have made who is gone from the board and whose side has the move, the likeliest first. A man of
-    /// the other side may be in a hand besides.
+    /// the other side may be in a hand besides, and squares may be set aside.
     pub(super) fn unseen_captures(
         &self,
         from: &Standpoint<'_>,
+        aside: Bitboard,
         pressed_at: Option<Millis>,
     ) -> Vec<Move> {
         let position = from.position;
         let board = position.board();
-        let open = self.picture.differing(board) & !from.mask;
+        let open = self.picture.differing(board) & !aside;
         let gone = |color: Color| open & board.by_color(color) & self.picture.vacant();
         let own = gone(position.turn());
         let left_by = |time: Millis| {
@@ -229,7 +214,7 @@ impl Sensing {
             })
             .map(|m| vec![m])
             .collect();
-        let weighed = self.weighed(position, lines, from.last, from.since);
+        let weighed = self.weighed(from, lines);
         weighed.into_iter().flat_map(|line| line.moves).collect()
     }
 
@@ -282,16 +267,11 @@ impl Sensing {
             && !answers().any(|answer| answer.to() == square)
     }
 
-    /// Where play went on from after so many plies.
-    pub(super) fn standpoint<'a>(&self, view: &View<'a>, plies: usize) -> Standpoint<'a> {
-        Standpoint {
-            position: view.position(plies),
-            last: view.last_of(plies),
-            since: view.seen_at(plies),
-            mask: match plies == view.len() {
-                true => self.mask(view),
-                false => Bitboard::EMPTY,
-            },
+    /// What is set aside where the record stands after so many plies: of earlier ones nothing is.
+    pub(super) fn mask_after(&self, view: &View<'_>, plies: usize) -> Bitboard {
+        match plies == view.len() {
+            true => self.mask(view),
+            false => Bitboard::EMPTY,
         }
     }
 
@@ -351,7 +331,7 @@ impl Sensing {
                 && (line[0].is_capture() || !self.came_after_all(&view, line[0], cx))
                 && (pressed.is_some() || self.is_put_down(&before.play(line[0]), line[1], since))
         });
-        let line = self.likeliest(before, &lines, view.last_of(keep), since)?;
+        let line = self.likeliest(&view.standpoint(keep), &lines)?;
         Some((keep, self.seen(before, &line, now)))
     }
 
@@ -376,7 +356,7 @@ impl Sensing {
         let differing = self.picture.differing(tip.board());
         let read = |mask: Bitboard| {
             let found = explain::moves_to(tip, &self.picture, differing, mask);
-            let one = self.arrived(tip, &found, view.last(), view.seen_at(view.len()));
+            let one = self.arrived(&view.standpoint(view.len()), &found);
             match one.filter(|m| self.may_play(tip, *m) && !self.is_of_another_man(*m)) {
                 Some(m) => Some(self.seen(tip, &[m], now)),
                 None => self.two_plies(&view, differing, mask, Some(side), now),
@@ -454,13 +434,14 @@ impl Sensing {
     /// The man who is gone, and will not come back, has captured.
     pub(super) fn tell_gone(&mut self, now: Millis, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
-        let mut from = self.standpoint(&view, view.len());
+        let from = view.standpoint(view.len());
+        let mut aside = self.mask(&view);
         if self.sign.is_some() {
             // The kings may show the result by now.
             let centre: Bitboard = CENTRE.into_iter().collect();
-            from.mask |= from.position.board().kings() | (centre & !self.picture.vacant());
+            aside |= from.position.board().kings() | (centre & !self.picture.vacant());
         }
-        let captures = self.unseen_captures(&from, None);
+        let captures = self.unseen_captures(&from, aside, None);
         let Some(&m) = captures
             .first()
             .filter(|m| self.may_play(from.position, **m))
@@ -511,11 +492,16 @@ impl Sensing {
             n.checked_sub(1)
                 .filter(|_| !self.is_completed(n, cx) && self.has_gone_on(&view))?
         };
-        let from = self.standpoint(&view, keep);
+        let from = view.standpoint(keep);
         let agrees = self.picture.agrees_with(from.position.board());
         let m = match self.exchanged(from.position, from.since) {
             Some(m) if keep == n && agrees => m,
-            _ => *self.unseen_captures(&from, Some(pressed.at)).first()?,
+            _ => {
+                let aside = self.mask_after(&view, keep);
+                *self
+                    .unseen_captures(&from, aside, Some(pressed.at))
+                    .first()?
+            }
         };
         // What is recorded already is nothing unseen.
         let is_known = view.mv(keep) == Some(m) && view.keep > keep;
@@ -648,15 +634,13 @@ impl Sensing {
     /// The likeliest of several lines that explain the board, where it cannot tell them apart.
     pub(super) fn likeliest(
         &self,
-        from: &Position,
+        from: &Standpoint<'_>,
         lines: &explain::Lines,
-        last: Option<Move>,
-        since: Millis,
     ) -> Option<Vec<Move>> {
         if self.picture.is_exact() {
             return lines.sole().map(<[Move]>::to_vec);
         }
-        let weighed = self.weighed(from, lines.found.clone(), last, since);
+        let weighed = self.weighed(from, lines.found.clone());
         Some(weighed.into_iter().next()?.moves)
     }
 }

@@ -11,6 +11,15 @@ pub(super) struct View<'a> {
     tip: &'a Position,
 }
 
+/// A position that play went on from, with all by which a line from there is weighed.
+#[derive(Clone, Copy)]
+pub(super) struct Standpoint<'a> {
+    pub(super) position: &'a Position,
+    /// The move that led there, and when it was seen.
+    pub(super) last: Option<Move>,
+    pub(super) since: Millis,
+}
+
 impl<'a> View<'a> {
     /// So many plies of the line, and these after them.
     pub(super) fn new(line: &'a Line, keep: usize, moves: &'a [Seen]) -> View<'a> {
@@ -42,6 +51,15 @@ impl<'a> View<'a> {
 
     pub(super) fn tip(&self) -> &'a Position {
         self.tip
+    }
+
+    /// Where it stood after so many plies.
+    pub(super) fn standpoint(&self, plies: usize) -> Standpoint<'a> {
+        Standpoint {
+            position: self.position(plies),
+            last: self.last_of(plies),
+            since: self.seen_at(plies),
+        }
     }
 
     /// The move that led to the tip.

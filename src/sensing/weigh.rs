@@ -61,17 +61,11 @@ impl From<Vec<Move>> for Weighed {
 
 impl Sensing {
     /// The lines with what speaks against each, the likeliest first.
-    pub(super) fn weighed(
-        &self,
-        from: &Position,
-        lines: Vec<Vec<Move>>,
-        last: Option<Move>,
-        since: Millis,
-    ) -> Vec<Weighed> {
+    pub(super) fn weighed(&self, from: &Standpoint<'_>, lines: Vec<Vec<Move>>) -> Vec<Weighed> {
         let mut weighed: Vec<Weighed> = lines
             .into_iter()
             .map(|moves| Weighed {
-                weight: self.weigh(from, &moves, last, since),
+                weight: self.weigh(from, &moves),
                 moves,
             })
             .collect();
@@ -79,35 +73,28 @@ impl Sensing {
         weighed
     }
 
-    /// What speaks against `line`, played from `from` after `last`, by what the squares did after `since`.
-    pub(super) fn weigh(
-        &self,
-        from: &Position,
-        line: &[Move],
-        last: Option<Move>,
-        since: Millis,
-    ) -> Weight {
-        self.weigh_touches_from(since, from, line, last, since)
+    /// What speaks against `line`, played from there, by what the squares did since.
+    pub(super) fn weigh(&self, from: &Standpoint<'_>, line: &[Move]) -> Weight {
+        self.weigh_touches_from(from.since, from, line)
     }
 
     /// The same where what squares that are none of the line's did until `weighed` is known to speak against it already.
     pub(super) fn weigh_touches_from(
         &self,
         weighed: Millis,
-        from: &Position,
+        from: &Standpoint<'_>,
         line: &[Move],
-        last: Option<Move>,
-        since: Millis,
     ) -> Weight {
         if self.picture.is_exact() {
             return 0;
         }
+        let &Standpoint { last, since, .. } = from;
         let mut weight = 0;
         let mut explained = Bitboard::EMPTY;
         let mut beside = Bitboard::EMPTY;
         let mut reached = Bitboard::EMPTY;
         let mut lifted: Option<Millis> = None;
-        let mut position = from.clone();
+        let mut position = from.position.clone();
         // Whom the move before took may still have been on his way off the board.
         let taken_before = last.filter(|last| last.is_capture());
         let mut last = last;
@@ -152,7 +139,7 @@ impl Sensing {
                     Some(lifted) if self.trail.at(square) > lifted => TOUCHED_ON_THE_WAY,
                     _ => ADJUSTED,
                 }
-            } else if from.board().piece_at(square).is_some() {
+            } else if from.position.board().piece_at(square).is_some() {
                 // A man in a hand says nothing.
                 0
             } else if is_left_before(square) {
