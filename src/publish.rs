@@ -170,6 +170,7 @@ pub struct BoardStatusState {
     pub skipped_bytes: u64,
 }
 
+/// Whether a board is there: it speaks on an open port, there is no port, nothing comes from it, or what speaks there is no board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Link {

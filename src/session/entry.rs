@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::board::Contents;
 use crate::clock;
 use crate::command::Command;
+use crate::publish::Link;
 use crate::wire::Family;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Color, Piece, Role, Square};
@@ -41,8 +42,8 @@ pub enum What {
     Wall(Wall),
     /// A pairing stands whose game was played before the first entry.
     Paired,
-    /// The link is up, down, open and silent, or open to something that is no board.
-    Link(LinkState),
+    /// Whether the board is there.
+    Link(Link),
     /// A board of this family is plugged in from now on.
     Family(Family),
     /// What the board says of itself.
@@ -69,15 +70,6 @@ impl Wall {
         self.offset_ms
             .saturating_add(i64::try_from(at).unwrap_or(i64::MAX))
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkState {
-    Up,
-    Down,
-    Silent,
-    Fault,
 }
 
 /// Contents of a square as one character: a FEN letter, `.` empty, `x` something, `1` White or `2` Black for a side, `=`, `+`, `-` for tokens.

@@ -2,7 +2,6 @@
 
 use super::Table;
 use super::alerts::{Notice, Source};
-use super::entry::LinkState;
 use crate::publish::{AlertKind, Audience, CloseReason, Link, Severity};
 use crate::wire::Family;
 
@@ -93,14 +92,8 @@ impl Names {
 }
 
 impl Table {
-    pub(super) fn apply_link(&mut self, state: LinkState) {
-        let before = self.link;
-        self.link = match state {
-            LinkState::Up => Link::Ok,
-            LinkState::Down => Link::Missing,
-            LinkState::Silent => Link::Silent,
-            LinkState::Fault => Link::Fault,
-        };
+    pub(super) fn apply_link(&mut self, link: Link) {
+        let before = std::mem::replace(&mut self.link, link);
         if before != self.link {
             if self.link == Link::Ok {
                 self.names.reconnect();

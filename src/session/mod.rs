@@ -42,8 +42,8 @@ mod squares;
 
 use board::driver::Unfinished;
 pub use board::driver::Watch;
+use entry::What;
 pub use entry::{Entry, Wall};
-use entry::{LinkState, What};
 pub use output::seconds as output_time;
 
 /// What a session is told once, at its beginning.
@@ -246,7 +246,7 @@ impl Session {
         self.named_at = [None; 2];
         self.driver.handle_opened(now);
         if self.table.settings.watch == Watch::Ignore {
-            self.enter(now, What::Link(LinkState::Up));
+            self.enter(now, What::Link(Link::Ok));
         } else {
             // Whether a board is there, it has to say itself.
             self.table.run_until(now);
@@ -257,7 +257,7 @@ impl Session {
     /// The port is gone.
     pub fn handle_lost(&mut self, now: Millis) {
         self.driver.handle_lost();
-        self.enter(now, What::Link(LinkState::Down));
+        self.enter(now, What::Link(Link::Missing));
     }
 
     pub fn handle_bytes(&mut self, now: Millis, bytes: &[u8]) {
@@ -270,7 +270,7 @@ impl Session {
                 || !matches!(reading, Reading::Skipped { .. })
         };
         if self.table.link != Link::Ok && readings.iter().any(is_board) {
-            self.enter(now, What::Link(LinkState::Up));
+            self.enter(now, What::Link(Link::Ok));
         }
         for reading in readings {
             self.handle_reading(now, reading);
@@ -309,10 +309,10 @@ impl Session {
         self.table.run_until(now);
         self.driver.handle_timeout(now);
         if self.driver.is_foreign() && self.table.link != Link::Fault {
-            self.enter(now, What::Link(LinkState::Fault));
+            self.enter(now, What::Link(Link::Fault));
         }
         if self.driver.is_silent() && !matches!(self.table.link, Link::Silent | Link::Fault) {
-            self.enter(now, What::Link(LinkState::Silent));
+            self.enter(now, What::Link(Link::Silent));
         }
         self.pass_on(now);
     }
@@ -559,7 +559,7 @@ impl Table {
             What::Begun => {}
             What::Wall(wall) => self.wall = *wall,
             What::Paired => self.openings.follow_pairings(),
-            What::Link(state) => self.apply_link(*state),
+            What::Link(link) => self.apply_link(*link),
             What::Family(family) => {
                 self.settings.family = *family;
                 self.abilities = board::abilities(*family);
