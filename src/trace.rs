@@ -21,7 +21,8 @@
 //!
 //! The reader is strict, since a trace is evidence: what it does not understand it refuses, and says in which line. It allows
 //! what editors and mail do to a file: CR LF, a byte order mark, blank lines, tabs. The header takes no unknown key, lest a
-//! mistyped one changes what a trace proves; a comment in the header is therefore one that does not look like `key: value`.
+//! mistyped one changes what a trace proves; a comment in the header is therefore one that does not look like `key: value`. A line
+//! has no more than a mebibyte.
 
 use std::fmt;
 use std::io;
@@ -114,6 +115,8 @@ pub enum Fault {
     OtherVersion(String),
     #[error("not UTF-8")]
     NotUtf8,
+    #[error("{0} bytes long; a line of a trace has no more than {MOST_LINE}")]
+    TooLong(usize),
     #[error(
         "unknown key {0:?}; known are {known}, and a comment here must not look like a key",
         known = KEYS.join(", ")
@@ -306,8 +309,8 @@ impl<W: io::Write> Writer<W> {
     /// Writes one event, as one call to the writer below.
     ///
     /// A time before that of the last event is written as that one's: whoever gives a time late has still seen it in this order.
-    /// An event without bytes is left out. A command that is no JSON object is refused with [`io::ErrorKind::InvalidInput`]:
-    /// it would make the trace unreadable.
+    /// An event without bytes is left out. A command that is no JSON object, and what makes too long a line, is refused with
+    /// [`io::ErrorKind::InvalidInput`]: it would make the trace unreadable.
     pub fn event(&mut self, at_ms: Millis, event: &Event) -> io::Result<()> {
         match event {
             Event::FromBoard(bytes) | Event::ToBoard(bytes) if bytes.is_empty() => return Ok(()),
@@ -317,8 +320,9 @@ impl<W: io::Write> Writer<W> {
             _ => {}
         }
         let at_ms = at_ms.max(self.last_ms.unwrap_or(0));
-        self.last_ms = Some(at_ms);
         let line = format!("{} {event}\n", Seconds(at_ms));
+        may_be_line(line.trim_end()).map_err(invalid)?;
+        self.last_ms = Some(at_ms);
         self.out.write_all(line.as_bytes())
     }
 
@@ -328,7 +332,8 @@ impl<W: io::Write> Writer<W> {
         for line in text.lines() {
             let line = without_controls(line);
             let is_key = self.last_ms.is_none() && key_and_value(&line).is_some();
-            lines.push_str(if is_key { "# note: " } else { "# " });
+            let line = format!("{}{line}", if is_key { "# note: " } else { "# " });
+            may_be_line(&line).map_err(invalid)?;
             lines.push_str(&line);
             lines.push('\n');
         }
@@ -371,6 +376,7 @@ impl Parser {
             self.given.push(("jadoube-trace", number));
             return Ok(());
         }
+        may_be_line(line)?;
         match line.strip_prefix('#') {
             Some(comment) if self.trace.lines.is_empty() => self.take_header(number, comment),
             Some(_) => Ok(()),
@@ -459,6 +465,14 @@ impl Header {
             _ => return Err("only the first line says this".into()),
         }
         Ok(())
+    }
+}
+
+/// Refuses a line that is too long.
+fn may_be_line(line: &str) -> Result<(), Fault> {
+    match line.len() {
+        ..=MOST_LINE => Ok(()),
+        length => Err(Fault::TooLong(length)),
     }
 }
 
@@ -610,6 +624,9 @@ impl fmt::Display for Seconds {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
     }
 }
+
+/// Far more than a board says between two looks at its port, or than anybody commands.
+const MOST_LINE: usize = 1 << 20;
 
 /// So many characters of a text that an error message stays readable.
 const EXCERPT: usize = 40;
@@ -884,6 +901,30 @@ mod tests {
             let text = format!("# jadoube-trace: 1\n{line}{}", "ä".repeat(10_000));
             let error = Trace::parse(&text).unwrap_err().to_string();
             assert!(error.chars().count() < 400, "{error}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_longer_than_a_mebibyte() {
+        let event = |count: usize| Event::FromBoard(vec![0x93; count]);
+        let (most, more) = (event(MOST_LINE / 3 - 10), event(MOST_LINE / 3));
+        let mut writer = Writer::new(Vec::new(), &Header::default()).unwrap();
+        writer.event(0, &most).unwrap();
+        let refused = writer.event(1, &more).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        let refused = writer.comment(&"x".repeat(MOST_LINE)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        let mut text = String::from_utf8(writer.into_inner()).unwrap();
+        assert_eq!(Trace::parse(&text).unwrap().lines.len(), 1);
+        for line in [
+            format!("2.000 {more}"),
+            format!("# {}", "x".repeat(MOST_LINE)),
+        ] {
+            let whole = text.len();
+            text.push_str(&line);
+            let error = Trace::parse(&text).unwrap_err();
+            assert_eq!((error.line, error.fault), (4, Fault::TooLong(line.len())));
+            text.truncate(whole);
         }
     }
 
