@@ -49,7 +49,7 @@ struct Past {
 impl Past {
     /// The record of then becomes one of its rivals, and what it is carried on by now takes its place; not if that was no rival.
     fn take_for_record(&mut self, onward: &Onward<'_>, replaced: &[Seen]) -> bool {
-        let Onward { keep, cut, .. } = *onward;
+        let Onward { keep, stem, .. } = *onward;
         let own = self.plies.saturating_sub(keep);
         let (Some(moves), Some(replaced)) = (onward.moves.get(..own), replaced.get(..own)) else {
             return false;
@@ -68,7 +68,7 @@ impl Past {
             .others
             .iter()
             .position(is_taken)
-            .filter(|_| self.plies <= cut)
+            .filter(|_| self.plies <= stem)
         else {
             return false;
         };
@@ -166,8 +166,8 @@ struct Onward<'a> {
     keep: usize,
     /// And these come after them.
     moves: &'a [Seen],
-    /// From here on that is play; what is before it is read otherwise.
-    cut: usize,
+    /// From this ply on that is play; what is before it is read otherwise.
+    stem: usize,
 }
 
 impl Onward<'_> {
@@ -251,19 +251,19 @@ impl Rivals {
     }
 
     /// Each line as it stood after so many plies: the record itself, and those that differ from it by then.
-    fn stems(&self, plies: usize) -> Vec<Rival> {
-        let mut stems = vec![Rival {
+    fn branches(&self, plies: usize) -> Vec<Rival> {
+        let mut branches = vec![Rival {
             base: plies,
             moves: Vec::new(),
             weights: Vec::new(),
             joined: false,
         }];
         let differs = |rival: &&Rival| !rival.joined && rival.base < plies;
-        stems.extend(self.others.iter().filter(differs).cloned());
-        for stem in &mut stems {
-            stem.truncate(plies);
+        branches.extend(self.others.iter().filter(differs).cloned());
+        for branch in &mut branches {
+            branch.truncate(plies);
         }
-        stems
+        branches
     }
 
     fn keep_the_likeliest(&mut self) {
@@ -488,10 +488,10 @@ impl Sensing {
         let onward = Onward {
             keep,
             moves,
-            cut: stem.min(n).min(keep + moves.len()),
+            stem: stem.min(n).min(keep + moves.len()),
         };
-        if onward.cut < n {
-            self.go_back_to(onward.cut, cx);
+        if onward.stem < n {
+            self.go_back_to(onward.stem, cx);
         }
         let record = self.record(cx);
         let replaced = onward.replaced(&record);
@@ -500,7 +500,7 @@ impl Sensing {
         rivals
             .past
             .retain_mut(|past| past.plies <= keep || past.take_for_record(&onward, &replaced));
-        rivals.remember(keep, onward.cut, onward.len());
+        rivals.remember(keep, onward.stem, onward.len());
         self.rivals = rivals;
     }
 
@@ -576,7 +576,7 @@ impl Sensing {
             let onward = Onward {
                 keep: ply,
                 moves: &moves,
-                cut: ply,
+                stem: ply,
             };
             let carried = self.carried(&onward, Vec::new(), &record);
             let past = std::mem::take(&mut self.rivals.past);
@@ -612,8 +612,8 @@ impl Sensing {
         found: Vec<Weighed>,
         record: &View<'_>,
     ) -> Vec<Rival> {
-        let Onward { keep, cut, .. } = *onward;
-        let joined_before = |rival: &&Rival| rival.joined && rival.end() <= cut.min(keep);
+        let Onward { keep, stem, .. } = *onward;
+        let joined_before = |rival: &&Rival| rival.joined && rival.end() <= stem.min(keep);
         let joined = self.rivals.others.iter().filter(joined_before);
         let mut lines: Vec<Rival> = joined.cloned().collect();
 
@@ -629,12 +629,12 @@ impl Sensing {
         if !given {
             lines.extend(self.read_together(onward, &target, record));
         }
-        for stem in self.rivals.stems(cut) {
+        for branch in self.rivals.branches(stem) {
             // Those that were found are all that begin with the record; what is longer was asked for all that was seen.
-            if given && (stem.moves.is_empty() || onward.len() - cut > MISSED) {
+            if given && (branch.moves.is_empty() || onward.len() - stem > MISSED) {
                 continue;
             }
-            lines.extend(self.carried_on_from(&stem, onward, &target, record));
+            lines.extend(self.carried_on_from(&branch, onward, &target, record));
         }
         lines
     }
@@ -699,30 +699,30 @@ impl Sensing {
     /// This line with each way on to what the board shows.
     fn carried_on_from(
         &self,
-        stem: &Rival,
+        branch: &Rival,
         onward: &Onward<'_>,
         target: &Picture,
         record: &View<'_>,
     ) -> Vec<Rival> {
-        let cut = onward.cut;
-        let standpoint = match stem.moves.last() {
+        let stem = onward.stem;
+        let standpoint = match branch.moves.last() {
             Some(seen) => Standpoint {
                 position: &seen.after,
                 last: Some(seen.mv),
                 since: seen.at,
             },
-            None => record.standpoint(cut),
+            None => record.standpoint(stem),
         };
         let (from, since) = (standpoint.position, standpoint.since);
         let mut target = target.clone();
         if self.picture.is_exact() {
             // They differ in men that nobody saw: neither need stand where the other has them.
-            let own = Picture::from(record.position(cut).board());
+            let own = Picture::from(record.position(stem).board());
             for square in own.differing(from.board()) {
                 target.forget(square);
             }
         }
-        let ways: Vec<Vec<Move>> = match onward.len() - cut {
+        let ways: Vec<Vec<Move>> = match onward.len() - stem {
             0 => vec![Vec::new()],
             1 => {
                 let differing = target.differing(from.board());
@@ -735,7 +735,7 @@ impl Sensing {
         let carry_on = |way: Vec<Move>| {
             let weight =
                 self.weigh_touches_from(unweighed, &standpoint, &way) + weigh::choices(from);
-            let mut line = stem.clone();
+            let mut line = branch.clone();
             line.moves.extend(self.seen_along(from, &way, since));
             line.weights
                 .extend(Weighed { moves: way, weight }.weights());
@@ -751,22 +751,22 @@ impl Sensing {
         own: Option<Rival>,
         record: &View<'_>,
     ) -> Vec<Weight> {
-        let Onward { keep, cut, .. } = *onward;
+        let Onward { keep, stem, .. } = *onward;
         let mut weights = self.rivals.weights.clone();
-        weights.resize(cut, 0);
+        weights.resize(stem, 0);
         match own {
             Some(own) => {
                 weights.truncate(own.base);
                 weights.extend(own.weights);
             }
-            None if cut >= keep && cut < onward.len() => {
+            None if stem >= keep && stem < onward.len() => {
                 // Nothing leads there on the whole board, as beside a fault.
-                let line: Vec<Move> = (cut..onward.len())
+                let line: Vec<Move> = (stem..onward.len())
                     .filter_map(|ply| onward.mv(ply, record))
                     .collect();
                 let from = Standpoint {
-                    last: cut.checked_sub(1).and_then(|ply| onward.mv(ply, record)),
-                    ..record.standpoint(cut)
+                    last: stem.checked_sub(1).and_then(|ply| onward.mv(ply, record)),
+                    ..record.standpoint(stem)
                 };
                 weights.push(self.weigh(&from, &line) + weigh::choices(from.position));
             }
