@@ -64,20 +64,6 @@ impl Sensing {
         tentative.is_from_rival() && stopped.is_some_and(|to| self.picture.is_empty(to))
     }
 
-    /// A takeback that has not come to rest is none if the record goes on to what the board shows now.
-    fn doubt_takeback(&mut self, cx: &Context<'_>) {
-        let retracts = |tentative: &mut Tentative| {
-            tentative.keep < cx.line.len() && tentative.why == CorrectionReason::TakenBack
-        };
-        if let Some(tentative) = self.tentative.take_if(retracts) {
-            let tip = cx.line.tip();
-            let differing = self.picture.differing(tip.board());
-            if explain::moves_to(tip, &self.picture, differing, Bitboard::EMPTY).is_empty() {
-                self.tentative = Some(tentative);
-            }
-        }
-    }
-
     /// Whether the board may show a move on its way, as the record has it.
     fn is_on_its_way(&self, cx: &Context<'_>) -> bool {
         if self.rivals.is_empty() {
@@ -88,23 +74,6 @@ impl Sensing {
         let open = self.picture.differing(tip.board()) & !self.mask(&view);
         explain::only_hands(tip, &self.picture, open)
             || explain::is_in_progress(tip, &self.picture, open)
-    }
-
-    /// The clock runs again: a position of the game so far is a takeback, however many plies would lead there by playing on.
-    fn match_earlier(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        let n = cx.line.len();
-        if self.picture.agrees_with(cx.line.tip().board()) {
-            return false;
-        }
-        let deepest = deepest_takeback(cx.line, n);
-        let earlier = (deepest..n)
-            .rev()
-            .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
-        if let Some(keep) = earlier {
-            self.tentative = None;
-            self.retracted_to(keep, now, cx);
-        }
-        earlier.is_some()
     }
 
     /// Looks among the positions next to where the game stands: the same, one move on, the last move otherwise or not at all.
@@ -430,98 +399,6 @@ impl Sensing {
         }
     }
 
-    /// The board shows an earlier position.
-    pub(super) fn retracted_to(&mut self, keep: usize, now: Millis, cx: &Context<'_>) {
-        if keep >= cx.line.len() {
-            // It was never told, so there is nothing to take back.
-            self.tentative = match self.tentative.take() {
-                Some(mut tentative) if keep > tentative.keep => {
-                    tentative.moves.truncate(keep - tentative.keep);
-                    tentative.stem = tentative.stem.min(keep);
-                    tentative.since = now;
-                    tentative.shown = true;
-                    Some(tentative)
-                }
-                _ => None,
-            };
-            return;
-        }
-        if self.is_too_far_back(keep, cx) {
-            self.tentative = None;
-            return;
-        }
-        let (hold, why) = (self.timing.takeback, CorrectionReason::TakenBack);
-        self.tentative = Some(Tentative::new(keep, Vec::new(), now, hold, why));
-    }
-
-    /// Without a clock nobody can tell a long takeback from analysis: more than two plies back is neither.
-    pub(super) fn is_too_far_back(&self, keep: usize, cx: &Context<'_>) -> bool {
-        !cx.has_clock && !cx.unstarted && cx.line.len() > keep + 2
-    }
-
-    /// Whether an earlier position of the game stands on the board, from further back than a takeback goes; two further plies from
-    /// there are play again.
-    pub(super) fn look_further_back(&mut self, now: Millis, cx: &Context<'_>) -> bool {
-        if cx.has_clock || cx.unstarted {
-            return false;
-        }
-        if let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) {
-            let from = cx.line.position(keep);
-            let lines = explain::lines_to(from, &self.picture, Bitboard::EMPTY, 2, |_| true);
-            if let Some(line) = lines.sole() {
-                let moves = self.seen(from, line, now);
-                self.away = None;
-                self.tentative = None;
-                let why = CorrectionReason::TakenBack;
-                self.tell_change(keep, moves, keep, why, Vec::new(), cx);
-                return true;
-            }
-            if self.picture.agrees_with(from.board())
-                || !explain::moves_to(
-                    from,
-                    &self.picture,
-                    self.picture.differing(from.board()),
-                    Bitboard::EMPTY,
-                )
-                .is_empty()
-            {
-                return true;
-            }
-        }
-        let n = cx.line.len();
-        let far = (deepest_takeback(cx.line, n)..n.saturating_sub(2))
-            .rev()
-            .find(|keep| self.picture.agrees_with(cx.line.position(*keep).board()));
-        if far.is_some() {
-            self.away = far;
-            self.tell_sync();
-        }
-        far.is_some()
-    }
-
-    /// The first press of a game: it says of a move from where the game was away from the record that this was play.
-    pub(super) fn pressed_from_away(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
-        let Some(keep) = self.away.filter(|keep| *keep < cx.line.len()) else {
-            return false;
-        };
-        let from = cx.line.position(keep);
-        let differing = self.picture.differing(from.board());
-        let found = explain::moves_to(from, &self.picture, differing, Bitboard::EMPTY);
-        let Some(m) = sole(&found).filter(|_| from.turn() == side) else {
-            return false;
-        };
-        let moves = self.seen(from, &[m], now);
-        self.away = None;
-        self.tentative = None;
-        let why = CorrectionReason::TakenBack;
-        self.tell_change(keep, moves, keep, why, Vec::new(), cx);
-        let by = CompletedBy::Press;
-        self.observations
-            .push_back(Observation::Completed { side, by });
-        self.tell_sync();
-        true
-    }
-
     /// The board shows the last plies otherwise than they were read so far.
     pub(super) fn otherwise(
         &mut self,
@@ -775,11 +652,6 @@ pub(super) fn sole(found: &[Move]) -> Option<Move> {
         [m] => Some(*m),
         _ => None,
     }
-}
-
-/// How far back a takeback can go: an array, from further away than two plies, is the next game's.
-pub(super) fn deepest_takeback(line: &Line, plies: usize) -> usize {
-    usize::from(plies > 2 + line.steps_back() && line.start.is_array())
 }
 
 fn is_king_to_centre(m: Move) -> bool {

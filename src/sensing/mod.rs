@@ -21,7 +21,11 @@
 //! | The board has changed: is it the same again, a move, the last one otherwise, or taken back? How long is that held? | `look` |
 //! | The same while hands of both players are over the board | `fast` |
 //! | The same where one scan told of several plies | `scan` |
-//! | It is quiet: older positions, several plies at once, moves answered before they were finished | `search` |
+//! | Does an older position stand on the board, at once or a move further? How far back can a takeback go? | `takeback` |
+//! | It is quiet: where else may the placement be found, and in which order is that asked? | `search` |
+//! | In which order were several plies played, and when was each seen? | `order` |
+//! | Do plies that went missing explain what was told already? | `heal` |
+//! | Was a move answered before it was finished, or though it is none? | `answered` |
 //! | Castling, king and rook one after the other: is it on its way, what is left of it, who replied meanwhile? | `castling` |
 //! | Steps back, man by man: a takeback, or men that go home? | `retrace` |
 //! | Who was captured, where a board knows no men and shows only that one is gone? | `unseen` |
@@ -61,6 +65,7 @@ use crate::laws::result::{CENTRE, GameResult};
 use shakmaty::{Bitboard, Color, Move, Piece, Role, Square, attacks};
 use std::collections::VecDeque;
 
+mod answered;
 mod aside;
 mod before_answer;
 mod castling;
@@ -70,8 +75,10 @@ pub mod explain;
 mod fast;
 mod faults;
 mod film;
+mod heal;
 mod kings;
 mod look;
+mod order;
 mod played_over;
 mod press;
 mod pushed;
@@ -83,6 +90,7 @@ mod scan;
 mod search;
 mod stretch;
 mod supposed;
+mod takeback;
 mod tally;
 mod timer;
 mod trail;

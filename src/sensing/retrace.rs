@@ -105,6 +105,6 @@ fn turned(view: &View<'_>) -> Option<usize> {
     let as_long_ago = |keep: &usize| {
         !(n - keep).is_multiple_of(2) && view.position(*keep).board() == view.tip().board()
     };
-    let earliest = look::deepest_takeback(view.line, n);
+    let earliest = takeback::deepest_takeback(view.line, n);
     (earliest..n).rev().find(as_long_ago)
 }
