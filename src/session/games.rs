@@ -2,8 +2,9 @@
 
 use super::alerts::{Notice, Source};
 use super::array::Array;
+use super::fold::NO_LINE;
 use super::output;
-use super::{NO_LINE, Table, Watch};
+use super::{Table, Watch};
 use crate::Millis;
 use crate::board::OrientationSetting;
 use crate::game::{Change, CompletedBy, Game, Line, Reason, ResultBy, ResultState, Sign, Verdict};

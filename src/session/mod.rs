@@ -10,20 +10,15 @@
 //! What a session knows is a fold over its [`Entry`]s. [`Session::restore`] runs the same fold over entries that were kept.
 
 use crate::Millis;
-use crate::board::{self, Contents, Driver, Orientation, OrientationSetting, Picture, Reading};
-use crate::clock::control::TimeControl;
-use crate::clock::{self, ClockKind, ClockSide, Wing};
+use crate::board::{self, Driver, Orientation, OrientationSetting, Picture, Reading};
+use crate::clock;
 use crate::command::{Command, Reply};
-use crate::game::{Arming, Game, Line, Openings, Pairing, Terms};
+use crate::game::{Game, Openings};
 use crate::hush::Hush;
-use crate::laws::position::Position;
-use crate::laws::ruleset::Rules;
 use crate::publish::{self, Link, Publication};
-use crate::sensing::{Context, Look, Sensing, Timing};
+use crate::sensing::Sensing;
 use crate::text::one_line;
 use crate::wire::Family;
-use serde::Deserialize;
-use shakmaty::Square;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -32,12 +27,14 @@ mod array;
 mod clocks;
 mod commands;
 pub mod entry;
+mod fold;
 mod games;
 mod link;
 mod observed;
 mod output;
 mod played_on;
 mod resolve;
+mod settings;
 mod squares;
 
 use board::driver::Unfinished;
@@ -45,104 +42,10 @@ pub use board::driver::Watch;
 use entry::What;
 pub use entry::{Entry, Wall};
 pub use output::seconds as output_time;
-
-/// What a session is told once, at its beginning.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub table: String,
-    /// What its board speaks, unless it is found to be another. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
-    pub family: Family,
-    /// Names the numbering of events; made with the store.
-    pub stream: String,
-    /// Names this run of the daemon.
-    pub boot: String,
-    /// What the wall clock shows at the beginning.
-    pub wall: Wall,
-    pub timing: Timing,
-    pub games: GameTiming,
-    pub orientation: OrientationSetting,
-    pub white_clock_side: ClockSide,
-    /// How games begin; unless it is set, by the array until a pairing has armed one, and by pairings from then on.
-    pub arming: Option<Arming>,
-    pub clock: ClockKind,
-    /// What every game has unless it is armed otherwise.
-    pub rules: Rules,
-    pub time_control: Option<TimeControl>,
-    /// The first game, where one is armed from the start.
-    pub armed: Option<Pairing>,
-    pub kings: ResultByKings,
-    pub publish_touches: bool,
-    /// Whether a silent board means anything; on a live board it does.
-    pub watch: Watch,
-    /// Whether the stages are written down, for goldens and bug reports.
-    pub stages: bool,
-}
-
-/// What becomes of a result that the kings show.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ResultByKings {
-    /// The result is set.
-    #[default]
-    Accept,
-    /// The result is proposed, and an arbiter sets it.
-    Propose,
-}
-
-/// How long things must last between games (defaults; milliseconds).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GameTiming {
-    /// The start array standing still for so long opens a new game.
-    pub array: Millis,
-    /// The same, where a legal first move follows.
-    pub array_before_move: Millis,
-    /// A set-up with all men on the board but not where they belong is told after this time.
-    pub setup_wrong: Millis,
-    /// A clock that stands for so long in a game is told to the operator.
-    pub clock_stopped: Millis,
-}
-
-impl Default for GameTiming {
-    fn default() -> GameTiming {
-        GameTiming {
-            array: 10_000,
-            array_before_move: 2_000,
-            setup_wrong: 5_000,
-            clock_stopped: 60_000,
-        }
-    }
-}
-
-impl Settings {
-    pub fn new(table: impl Into<String>) -> Settings {
-        Settings {
-            table: table.into(),
-            family: Family::default(),
-            stream: "replay".into(),
-            boot: "replay".into(),
-            wall: Wall::default(),
-            timing: Timing::default(),
-            games: GameTiming::default(),
-            orientation: OrientationSetting::Auto,
-            white_clock_side: ClockSide::Auto,
-            arming: None,
-            clock: ClockKind::Auto,
-            rules: Rules::default(),
-            time_control: None,
-            armed: None,
-            kings: ResultByKings::Accept,
-            publish_touches: false,
-            watch: Watch::Ignore,
-            stages: false,
-        }
-    }
-}
+pub use settings::{GameTiming, ResultByKings, Settings};
 
 /// A board has one name. One that says another more often than that is not believed: each is told to the operator.
 const RENAMED_MS: Millis = 1_000;
-
-/// So many timers fire at one moment at most; each firing either disarms itself or moves on.
-const MOST_AT_ONCE: u32 = 100;
 
 /// One table; see the module's page.
 #[derive(Debug)]
@@ -482,285 +385,10 @@ impl Session {
     }
 }
 
-impl Table {
-    fn awaits_dump(&mut self) -> bool {
-        let (sensing, cx) = self.sensing();
-        sensing.awaits_dump(&cx)
-    }
-
-    fn new(settings: Settings, now: Millis) -> Table {
-        let mut table = Table {
-            sensing: Sensing::new(settings.timing),
-            orientation_setting: settings.orientation,
-            openings: Openings::new(
-                settings.arming,
-                Terms {
-                    rules: settings.rules,
-                    time_control: settings.time_control.clone(),
-                },
-                settings.armed.clone(),
-            ),
-            wall: settings.wall,
-            abilities: board::abilities(settings.family),
-            settings,
-            now,
-            raw: Picture::default(),
-            orientation: None,
-            link: Link::Missing,
-            names: link::Names::default(),
-            firmware: None,
-            battery: None,
-            skipped_bytes: 0,
-            clock: clock::Tracker::default(),
-            game: None,
-            played_on: None,
-            array: array::Array::default(),
-            setup_still_since: now,
-            setup_judged: true,
-            seq: 0,
-            alerts: alerts::Alerts::default(),
-            misreads: squares::Misreads::default(),
-            commands_done: VecDeque::new(),
-            note: None,
-            told_clock: None,
-            told_position: None,
-            told_status: None,
-            game_changed: false,
-            ask_dump: false,
-            publications: VecDeque::new(),
-            replies: VecDeque::new(),
-            stages: VecDeque::new(),
-        };
-        if table.openings.is_armed() {
-            table.begin_game();
-            table.settle();
-        }
-        table
-    }
-
-    /// The fold: what an entry makes of the table.
-    fn apply(&mut self, entry: &Entry) {
-        self.run_until(entry.at);
-        match &entry.what {
-            What::Squares { changes, dump } => self.apply_squares(changes, Look::from_dump(*dump)),
-            What::Repeated(index) => {
-                if let Ok(square) = Square::try_from(u32::from(*index)) {
-                    let square = board::oriented(square, self.stands());
-                    self.sensing.handle_repeated(entry.at, square);
-                }
-            }
-            What::Dump => {
-                let (sensing, cx) = self.sensing();
-                let now = entry.at;
-                sensing.handle_dump(now, &cx);
-            }
-            What::Clock(code) => self.apply_clock((*code).into()),
-            What::Command(command) => self.apply_command(command),
-            What::Begun => {}
-            What::Wall(wall) => self.wall = *wall,
-            What::Paired => self.openings.follow_pairings(),
-            What::Link(link) => self.apply_link(*link),
-            What::Family(family) => {
-                self.settings.family = *family;
-                self.abilities = board::abilities(*family);
-            }
-            What::Serial { number, long } => self.board_named(number, *long),
-            What::Firmware(firmware) => self.firmware = Some(firmware.clone()),
-            What::Battery(percent) => self.battery = Some(*percent),
-        }
-        self.settle();
-    }
-
-    /// Fires everything that is due until `now`, each as of its own deadline.
-    fn run_until(&mut self, now: Millis) {
-        let mut spins = 0;
-        while let Some(at) = self.next_timer().filter(|at| *at <= now) {
-            if at > self.now {
-                spins = 0;
-            }
-            spins += 1;
-            if spins > MOST_AT_ONCE {
-                self.give_up(at);
-                break;
-            }
-            self.now = self.now.max(at);
-            self.fire();
-            self.settle();
-        }
-        self.now = self.now.max(now);
-    }
-
-    fn fire(&mut self) {
-        let now = self.now;
-        if self.fire_between_games(now) {
-            return;
-        }
-        let (sensing, cx) = self.sensing();
-        let due = sensing.poll_timeout(&cx).is_some_and(|at| at <= now);
-        if due {
-            let name = sensing.handle_timeout(now, &cx);
-            self.stage(|| format!("  timer {name}"));
-        }
-        self.fire_after_the_end();
-    }
-
-    fn next_timer(&self) -> Option<Millis> {
-        let cx = self.context();
-        self.sensing
-            .poll_timeout(&cx)
-            .into_iter()
-            .chain(self.next_timer_between_games())
-            .chain(self.next_timer_after_the_end())
-            .min()
-    }
-
-    /// Takes what sensing has seen into the record, until nothing follows from anything any more.
-    fn settle(&mut self) {
-        let mut rounds = 0;
-        loop {
-            while let Some(observation) = self.sensing.poll_observation() {
-                self.stage(|| format!("  {}", output::observed(&observation)));
-                self.observe(observation);
-            }
-            let now = self.now;
-            let (sensing, cx) = self.sensing();
-            rounds += 1;
-            let Some(at) = sensing.poll_timeout(&cx).filter(|at| *at <= now) else {
-                break;
-            };
-            if rounds > MOST_AT_ONCE {
-                self.give_up(at);
-                break;
-            }
-            let name = sensing.handle_timeout(now, &cx);
-            self.stage(|| format!("  timer {name}"));
-        }
-        self.settle_after_the_end();
-        self.tell_dead_squares();
-        self.tell_wrong_array();
-        self.publish_changes();
-    }
-
-    /// A timer does not go off when it fires: it would stop the whole node, or tell the same for ever. The table lets go of what it waits
-    /// for instead.
-    fn give_up(&mut self, at: Millis) {
-        tracing::error!(table = %self.settings.table, at, "a timer does not go off; it is dropped");
-        self.sensing.disarm();
-        self.disarm_after_the_end();
-    }
-
-    /// What sensing has to know of the rest.
-    fn context(&self) -> Context<'_> {
-        // The next game's array is nothing that the last game's record could explain.
-        let array = self.stands_as_array();
-        context(
-            &self.settings,
-            self.abilities,
-            self.game.as_ref().filter(|_| !array),
-            &self.clock,
-            &NO_LINE,
-        )
-    }
-
-    fn sensing(&mut self) -> (&mut Sensing, Context<'_>) {
-        // The next game's array is nothing that the last game's record could explain.
-        let array = self.stands_as_array();
-        (
-            &mut self.sensing,
-            context(
-                &self.settings,
-                self.abilities,
-                self.game.as_ref().filter(|_| !array),
-                &self.clock,
-                &NO_LINE,
-            ),
-        )
-    }
-
-    fn apply_squares(&mut self, changes: &[(u8, entry::Code)], look: Look) {
-        let changes: Vec<(Square, Contents)> = changes
-            .iter()
-            .filter_map(|(index, code)| {
-                Some((Square::try_from(u32::from(*index)).ok()?, code.contents()?))
-            })
-            .collect();
-        self.watch_misreads(&changes);
-        for (square, contents) in &changes {
-            self.raw.set(*square, *contents);
-        }
-        if let Some(token) = changes.iter().find_map(|(_, contents)| match contents {
-            Contents::Token(token) => Some(*token),
-            _ => None,
-        }) {
-            self.token_placed(token.result());
-        }
-        self.setup_still_since = self.now;
-        self.setup_judged = false;
-        if self.find_orientation() {
-            self.watch_array();
-            return;
-        }
-        if self.watch_array() || self.turn_by_first_move(look) {
-            // The game has begun with this change, and has taken it already.
-            return;
-        }
-        let orientation = self.stands();
-        let turned: Vec<(Square, Contents)> = changes
-            .iter()
-            .map(|(square, contents)| (board::oriented(*square, orientation), *contents))
-            .collect();
-        if self.settings.publish_touches {
-            self.tell_touches(&turned);
-        }
-        let now = self.now;
-        let (sensing, cx) = self.sensing();
-        sensing.handle_squares(now, &turned, look, &cx);
-        self.squares_after_the_end(&turned, look);
-        self.find_ready();
-    }
-}
-
-/// The record of a table where no game is open.
-static NO_LINE: std::sync::LazyLock<Line> =
-    std::sync::LazyLock::new(|| Line::new(Position::initial()));
-
-fn context<'a>(
-    settings: &Settings,
-    abilities: board::Abilities,
-    game: Option<&'a Game>,
-    clock: &clock::Tracker,
-    none: &'a Line,
-) -> Context<'a> {
-    const SHORT_MS: u64 = 20_000;
-    let Some(game) = game else {
-        return Context {
-            line: none,
-            following: false,
-            has_clock: false,
-            unstarted: false,
-            can_dump: false,
-            time_trouble: false,
-        };
-    };
-    let short = |wing: Wing| {
-        clock
-            .display(wing)
-            .is_some_and(|display| display.ms < SHORT_MS)
-    };
-    Context {
-        line: &game.line,
-        following: game.is_followed(),
-        has_clock: game.clocks.used,
-        unstarted: clock.is_attached() && !game.clocks.used,
-        // A trace whose silence means nothing answers no question: what is waited for would never come.
-        can_dump: abilities.dumps && settings.watch == Watch::Judge,
-        time_trouble: clock.is_running() && clock.to_move().is_some_and(short),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game::Pairing;
     use crate::publish::{BoardStatus, Body, EventKind, Payload};
     use crate::wire::psb1::{Identity, VirtualBoard};
 

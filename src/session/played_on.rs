@@ -2,9 +2,10 @@
 //! kept here until the result is taken back (case K12). A mate that was only shown, or that its man passed over, ended nothing: it is
 //! taken back once something else is played in its place.
 
+use super::Table;
 use super::alerts::{Notice, Source};
+use super::fold::{NO_LINE, context};
 use super::resolve::Resolved;
-use super::{NO_LINE, Table, context};
 use crate::Millis;
 use crate::board::Contents;
 use crate::game::{Change, CorrectionReason, Game, Ply, ResultState};
