@@ -31,10 +31,12 @@ mod fold;
 mod games;
 mod link;
 mod observed;
+mod orientation;
 mod output;
 mod played_on;
 mod resolve;
 mod settings;
+mod setup;
 mod squares;
 
 use board::driver::Unfinished;
