@@ -2,6 +2,7 @@
 
 use super::Table;
 use super::alerts::Source;
+use super::setup::Wrong;
 use crate::Millis;
 use crate::board::Orientation;
 use crate::game::{Change, CorrectionReason, Game, Seen};
@@ -19,14 +20,7 @@ pub(super) struct Array {
     turned_round: bool,
     /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
     pub cleared: bool,
-    /// The squares of the game's array that do not show it, since when, and which of the two faults of a set-up that is: men are not seen
-    /// while all others stand, or they stand on each other's squares. Once the game is followed these squares are not read.
-    pub wrong: Bitboard,
-    pub wrong_since: Millis,
-    /// It is the latter: it is told until they are put right.
-    pub is_astray: bool,
-    /// Those of them that were told: while men are on their way back the way back is not told anew at each step.
-    pub told: Bitboard,
+    pub wrong: Wrong,
 }
 
 impl Table {
@@ -39,14 +33,14 @@ impl Table {
         let differing = self.sensing.picture().differing(game.line.start.board());
         let now = self.now;
         if !game.ready && differing.is_empty() && !self.raw.is_blank() {
-            self.array.wrong = Bitboard::EMPTY;
+            self.array.wrong.squares = Bitboard::EMPTY;
             self.begin_to_follow();
         } else if !game.ready {
             self.watch_wrong_array(differing);
         } else if game.ready && !game.clocks.used && differing.count() > 8 {
             // The men are being set up anew; this is no play.
             game.ready = false;
-            self.array.wrong = Bitboard::EMPTY;
+            self.array.wrong.squares = Bitboard::EMPTY;
             self.sensing.restart(self.sensing.picture().clone(), now);
             self.changed();
         }
@@ -59,7 +53,7 @@ impl Table {
         }
         let (sensing, cx) = self.sensing();
         sensing.follow(now, false, &cx);
-        if self.array.wrong.is_empty() {
+        if self.array.wrong.squares.is_empty() {
             self.close_alert(Source::Setup, CloseReason::Restored);
         }
         self.changed();
@@ -154,7 +148,7 @@ impl Table {
         {
             0 => {
                 self.array.cleared = false;
-                if self.array.wrong.is_empty() {
+                if self.array.wrong.squares.is_empty() {
                     // They play on, and nothing was set up.
                     self.close_alert(Source::Setup, CloseReason::Superseded);
                 }

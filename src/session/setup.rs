@@ -3,12 +3,25 @@
 use super::Table;
 use super::alerts::{Notice, Source, named_in_text, way_back};
 use super::orientation::array_and_changes;
+use crate::Millis;
 use crate::board::{self, Contents, Picture, Sense};
 use crate::game::Game;
 use crate::laws::position::Position;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::{Look, explain};
 use shakmaty::{Bitboard, Board, Color, Move, Piece, Role, Square};
+
+/// Where the array that a game is played from is not what it should be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// Once the game is followed these squares are not read.
+    pub squares: Bitboard,
+    since: Millis,
+    /// Other men stand there than should, and are told until they are put right; else none are seen there, while all others stand.
+    are_astray: bool,
+    /// Those of the former that were told: while men are on their way back the way back is not told anew at each step.
+    told: Bitboard,
+}
 
 impl Table {
     /// The array is not on the board, but may be as far as it shows: a square is dead, or the last man is put up late; or some men stand on
@@ -17,8 +30,8 @@ impl Table {
     pub(super) fn watch_wrong_array(&mut self, differing: Bitboard) {
         let Some(game) = &self.game else { return };
         let start = &game.line.start;
-        let wrong = self.array.wrong;
-        let stood = self.now.saturating_sub(self.array.wrong_since)
+        let wrong = self.array.wrong.squares;
+        let stood = self.now.saturating_sub(self.array.wrong.since)
             >= self.settings.games.array_before_move;
         if wrong.any() && wrong.is_subset(differing) && stood {
             let mut picture = self.sensing.picture().clone();
@@ -36,11 +49,11 @@ impl Table {
             }
         } else if self.are_missing(differing) || self.are_astray(differing) {
             if wrong != differing {
-                self.array.wrong = differing;
-                self.array.wrong_since = self.now;
+                self.array.wrong.squares = differing;
+                self.array.wrong.since = self.now;
             }
         } else {
-            self.array.wrong = Bitboard::EMPTY;
+            self.array.wrong.squares = Bitboard::EMPTY;
         }
     }
 
@@ -108,10 +121,10 @@ impl Table {
         let moved = shown.differing(&start) & !wrong;
         let (array, changes) = array_and_changes(&shown, &start, moved);
         let now = self.now;
-        self.array.wrong = wrong;
+        self.array.wrong.squares = wrong;
         // Where men stand none is only unseen.
-        self.array.is_astray = (wrong & !array.vacant()).any();
-        self.array.told = Bitboard::EMPTY;
+        self.array.wrong.are_astray = (wrong & !array.vacant()).any();
+        self.array.wrong.told = Bitboard::EMPTY;
         self.sensing.restart(array, now);
         self.sensing.leave_unread(wrong, &start);
         self.begin_to_follow();
@@ -125,8 +138,8 @@ impl Table {
         let Some(game) = self.game.as_ref().filter(|game| game.is_followed()) else {
             return;
         };
-        let is_astray = self.array.is_astray;
-        if self.array.wrong.is_empty() || (!is_astray && game.line.is_empty()) {
+        let is_astray = self.array.wrong.are_astray;
+        if self.array.wrong.squares.is_empty() || (!is_astray && game.line.is_empty()) {
             return;
         }
         let unread = self.sensing.unread_squares();
@@ -134,13 +147,13 @@ impl Table {
             true => unread | self.sensing.picture().differing(game.line.tip().board()),
             false => unread,
         };
-        let wrong = self.array.wrong & still;
-        self.array.wrong = wrong;
+        let wrong = self.array.wrong.squares & still;
+        self.array.wrong.squares = wrong;
         if wrong.is_empty() {
             self.close_alert(Source::Setup, CloseReason::Restored);
             return;
         }
-        if is_astray && std::mem::replace(&mut self.array.told, wrong) == wrong {
+        if is_astray && std::mem::replace(&mut self.array.wrong.told, wrong) == wrong {
             return;
         }
         let says = match is_astray {
@@ -167,8 +180,8 @@ impl Table {
 
     /// The squares of the array on which other men stand: nothing is wrong with their sensors.
     pub(super) fn squares_astray(&self) -> Bitboard {
-        match self.array.is_astray {
-            true => self.array.wrong,
+        match self.array.wrong.are_astray {
+            true => self.array.wrong.squares,
             false => Bitboard::EMPTY,
         }
     }
