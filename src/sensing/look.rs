@@ -631,10 +631,7 @@ impl Sensing {
             unspent.map(|press| press.side)
         });
         if let Some(side) = side {
-            self.observations.push_back(Observation::Completed {
-                side,
-                by: CompletedBy::Press,
-            });
+            self.tell_completed(side);
         }
     }
 }

@@ -50,10 +50,7 @@ impl Sensing {
             && recorded(n - 1).is_some_and(|ply| !ply.pressed)
             && recorded(n).is_none_or(|ply| !ply.pressed)
         {
-            self.observations.push_back(Observation::Completed {
-                side,
-                by: CompletedBy::Press,
-            });
+            self.tell_completed(side);
             return;
         }
         // His move stands and is told: this completes it, whatever is seen before the press is judged.
@@ -67,10 +64,7 @@ impl Sensing {
             && view.mover(n) == Some(side)
             && recorded(n).is_some_and(|ply| !ply.pressed);
         if spent {
-            self.observations.push_back(Observation::Completed {
-                side,
-                by: CompletedBy::Press,
-            });
+            self.tell_completed(side);
         }
         if self.silent {
             return;
@@ -89,6 +83,13 @@ impl Sensing {
             held: None,
             read: false,
         });
+    }
+
+    /// A press has completed the last move of this side.
+    pub(super) fn tell_completed(&mut self, side: Color) {
+        let by = CompletedBy::Press;
+        self.observations
+            .push_back(Observation::Completed { side, by });
     }
 
     pub(super) fn press_due(&self, press: &Press) -> Millis {
@@ -256,43 +257,56 @@ impl Sensing {
             self.presses.push_front(press);
             return true;
         }
-        let supposed = self
-            .tentative
-            .as_ref()
-            .is_some_and(|tentative| tentative.supposed)
-            && self.view(cx).tip().turn() != side;
-        let unseen = self.observations.len() == told
-            && (supposed || self.is_unseen_at_press(now, press.pressed(), cx));
-        if unseen {
-            // A slow scan may still show him elsewhere.
-            if press.may_wait() {
-                self.wait_for_scan(press);
-                return true;
-            }
-            let has_time = press.waits_for < Wait::Nothing && now < press.at + self.timing.dump;
-            if has_time && !press.overtaken && self.is_passing(cx) {
-                self.presses.push_front(press.waiting_for(Wait::Dump));
-                return true;
-            }
-            self.presses.push_front(press);
-            if supposed {
-                self.flush(cx);
-            } else {
-                self.read_unseen(now, press.pressed(), cx);
-                // What lies where the captor came from is judged with it.
-                let waits = self
-                    .presses
-                    .front()
-                    .is_some_and(|front| front.at == press.at);
-                if !waits && self.victim_in_his_place(&self.record(cx)).is_some() {
-                    self.presses.push_front(Press {
-                        spent: true,
-                        ..press
-                    });
-                }
-            }
+        if self.observations.len() == told
+            && (self.read_unseen_for(now, press, cx) || self.tell_pending_for(now, press, cx))
+        {
             return true;
         }
+        if self.observations.len() > told {
+            self.presses.push_front(press);
+            return true;
+        }
+        self.read_beside_record(now, press, cx)
+    }
+
+    /// Reads what the presser did of which the board does not show all, be it supposed already. Whether there is such a thing.
+    fn read_unseen_for(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
+        let is_supposed = |tentative: &Tentative| tentative.supposed;
+        let supposed = self.tentative.as_ref().is_some_and(is_supposed)
+            && self.view(cx).tip().turn() != press.side;
+        if !supposed && !self.is_unseen_at_press(now, press.pressed(), cx) {
+            return false;
+        }
+        // A slow scan may still show him elsewhere.
+        if press.may_wait() {
+            self.wait_for_scan(press);
+            return true;
+        }
+        let has_time = press.waits_for < Wait::Nothing && now < press.at + self.timing.dump;
+        if has_time && !press.overtaken && self.is_passing(cx) {
+            self.presses.push_front(press.waiting_for(Wait::Dump));
+            return true;
+        }
+        self.presses.push_front(press);
+        if supposed {
+            self.flush(cx);
+            return true;
+        }
+        self.read_unseen(now, press.pressed(), cx);
+        // What lies where the captor came from is judged with it.
+        let front = self.presses.front();
+        let waits = front.is_some_and(|front| front.at == press.at);
+        if !waits && self.victim_in_his_place(&self.record(cx)).is_some() {
+            self.presses.push_front(Press {
+                spent: true,
+                ..press
+            });
+        }
+        true
+    }
+
+    /// Tells the presser's move that was held back, if it stands. Whether it is waited for.
+    fn tell_pending_for(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
         let view = self.view(cx);
         // A man that stopped on a square and went on did not move there.
         let stands = |last: Move| {
@@ -301,32 +315,31 @@ impl Sensing {
             !self.is_poor() || (has_left && !self.has_gone_on(&view))
         };
         // Whoever moved first of two that are read together has moved, whatever the other one does.
-        let is_his = |ply: usize| view.mover(ply) == Some(side);
-        let his_is_pending = match is_his(view.len()) {
+        let is_pending = match view.mover(view.len()) == Some(press.side) {
             true => !view.moves.is_empty() && view.last().is_some_and(stands),
             false => view.moves.len() > 1,
         };
-        if self.observations.len() == told {
-            let is_held = self.is_held(&view, side);
-            if is_held && press.may_wait() {
-                // Pressed with the other hand: the man in this one may go on, or castle.
-                self.wait_for_scan(press);
-                return true;
-            }
-            if (is_held && self.reread_as_castling(now, true, cx)) || his_is_pending {
-                self.flush(cx);
-            }
-        }
-        if self.observations.len() > told {
-            self.presses.push_front(press);
+        let is_held = self.is_held(&view, press.side);
+        if is_held && press.may_wait() {
+            // Pressed with the other hand: the man in this one may go on, or castle.
+            self.wait_for_scan(press);
             return true;
         }
+        if (is_held && self.reread_as_castling(now, true, cx)) || is_pending {
+            self.flush(cx);
+        }
+        false
+    }
+
+    /// Reads what the presser did from where the record does not stand: his last move contradicts that, or his next is not on the board.
+    fn read_beside_record(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
+        let pressed = press.pressed();
         if self.is_poor() && !press.spent && !press.may_wait() && self.waiting.is_none() {
             // Who has put his man back, and gone on, has taken back what he had not pressed.
             let taken_back = self
                 .tentative
                 .take_if(|tentative| !tentative.shown && tentative.moves.is_empty());
-            if self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, press.pressed(), cx)) {
+            if self.try_past_rivals(cx, |sensing| sensing.read_unseen(now, pressed, cx)) {
                 self.presses.push_front(press);
                 return true;
             }
@@ -334,17 +347,18 @@ impl Sensing {
                 self.tentative = taken_back;
             }
         }
-        if self.is_for_rivals(side, cx) {
-            if press.may_wait() {
-                self.wait_for_scan(press);
-                return true;
-            }
-            if self.read_rivals_at_press(now, press.pressed(), cx) {
-                self.presses.push_front(press);
-                return true;
-            }
+        if !self.is_for_rivals(press.side, cx) {
+            return false;
         }
-        false
+        if press.may_wait() {
+            self.wait_for_scan(press);
+            return true;
+        }
+        let is_read = self.read_rivals_at_press(now, pressed, cx);
+        if is_read {
+            self.presses.push_front(press);
+        }
+        is_read
     }
 
     /// Says which move the press completes, and what of it is still to be done. None once that is all there is to the press, or while
@@ -373,66 +387,19 @@ impl Sensing {
                 self.wait_for_hand(press);
             } else if self.has_second_look(now, press, cx) {
                 if completed {
-                    self.observations.push_back(Observation::Completed {
-                        side,
-                        by: CompletedBy::Press,
-                    });
+                    self.tell_completed(side);
                 }
                 self.raise(fault);
             }
             return None;
         }
         if completed {
-            self.observations.push_back(Observation::Completed {
-                side,
-                by: CompletedBy::Press,
-            });
-        } else if view.mover(n) != Some(side) && !press.spent {
-            if self
-                .tentative
-                .as_ref()
-                .is_some_and(|tentative| tentative.moves.is_empty())
-            {
-                // A move is being taken back; there is nothing to judge yet.
-                return None;
-            }
-            let tip = view.tip();
-            let his_turn = tip.turn() == side;
-            let mut open = self.picture.differing(tip.board()) & !self.mask(&view);
-            let adjusting = open & tip.board().by_color(!side);
-            if explain::only_hands(tip, &self.picture, open) && adjusting.count() <= 1 {
-                // The opponent's hand is no part of this press.
-                open &= !adjusting;
-            }
-            let is_open = open.any() || (self.is_poor() && adjusting.any());
-            let quiet = self.sign.is_none() && self.frozen_since.is_none() && !press.overtaken;
-            if !is_open {
-                if his_turn && self.faults.is_empty() && self.away.is_none() && quiet {
-                    if n > 0 && !self.is_completed(n, cx) {
-                        // The opponent has moved and not pressed, so that this clock cannot have run for him.
-                        self.observations
-                            .push_back(Observation::WrongSidePressed { side });
-                        self.tally.settle(n);
-                    } else if self.has_second_look(now, press, cx) {
-                        self.observations
-                            .push_back(Observation::PressWithoutMove { side });
-                        self.tally.settle(n);
-                    } else {
-                        return None;
-                    }
-                }
-            } else if let Some((m, left)) = self.unfinished(tip, open).filter(|_| his_turn && quiet)
-            {
-                if self.may_come_down(now, press, left) {
-                    self.wait_for_hand(press);
-                    return None;
-                }
-                let tip = tip.clone();
-                if self.has_second_look(now, press, cx) {
-                    self.press_over_unfinished(now, &tip, m, left, press, cx);
-                }
-                return None;
-            }
+            self.tell_completed(side);
+        } else if view.mover(n) != Some(side)
+            && !press.spent
+            && self.judge_without_move(now, press, cx)
+        {
+            return None;
         }
 
         // It has completed his move, however often it is judged.
@@ -440,6 +407,58 @@ impl Sensing {
             spent: press.spent || completed,
             ..press
         })
+    }
+
+    /// Judges the press of who has made no move that is seen, or has not finished it. Whether that is all there is to it, or it waits.
+    fn judge_without_move(&mut self, now: Millis, press: Press, cx: &Context<'_>) -> bool {
+        let is_retracted = |tentative: &Tentative| tentative.moves.is_empty();
+        if self.tentative.as_ref().is_some_and(is_retracted) {
+            // A move is being taken back; there is nothing to judge yet.
+            return true;
+        }
+        let side = press.side;
+        let view = self.view(cx);
+        let (n, tip) = (view.len(), view.tip());
+        let mut open = self.picture.differing(tip.board()) & !self.mask(&view);
+        let adjusting = open & tip.board().by_color(!side);
+        if explain::only_hands(tip, &self.picture, open) && adjusting.count() <= 1 {
+            // The opponent's hand is no part of this press.
+            open &= !adjusting;
+        }
+        let is_open = open.any() || (self.is_poor() && adjusting.any());
+        let is_quiet = self.sign.is_none() && self.frozen_since.is_none() && !press.overtaken;
+        if tip.turn() != side || !is_quiet {
+            return false;
+        }
+        if is_open {
+            let Some((m, left)) = self.unfinished(tip, open) else {
+                return false;
+            };
+            if self.may_come_down(now, press, left) {
+                self.wait_for_hand(press);
+                return true;
+            }
+            let tip = tip.clone();
+            if self.has_second_look(now, press, cx) {
+                self.press_over_unfinished(now, &tip, m, left, press, cx);
+            }
+            return true;
+        }
+        if !self.faults.is_empty() || self.away.is_some() {
+            return false;
+        }
+        if n > 0 && !self.is_completed(n, cx) {
+            // The opponent has moved and not pressed, so that this clock cannot have run for him.
+            self.observations
+                .push_back(Observation::WrongSidePressed { side });
+        } else if self.has_second_look(now, press, cx) {
+            self.observations
+                .push_back(Observation::PressWithoutMove { side });
+        } else {
+            return true;
+        }
+        self.tally.settle(n);
+        false
     }
 
     /// Makes loud what else is wrong.
@@ -676,10 +695,7 @@ impl Sensing {
             let moves = vec![Seen::new(tip, m, now)];
             self.tell_moves(keep, moves, keep, CorrectionReason::MovedOn, cx);
             fault.ply = Some(keep + 1);
-            self.observations.push_back(Observation::Completed {
-                side,
-                by: CompletedBy::Press,
-            });
+            self.tell_completed(side);
         }
         if fault.kind == FaultKind::PromotionUnfinished {
             self.unspent = Some(press);

@@ -246,9 +246,7 @@ impl Sensing {
         self.tentative = None;
         let why = CorrectionReason::TakenBack;
         self.tell_change(keep, moves, keep, why, Vec::new(), cx);
-        let by = CompletedBy::Press;
-        self.observations
-            .push_back(Observation::Completed { side, by });
+        self.tell_completed(side);
         self.tell_sync();
         true
     }
