@@ -225,7 +225,9 @@ impl Sensing {
         let own = readings
             .iter()
             .find(|reading| reading.moves().starts_with(settled))
-            .filter(|own| own.weight < best.weight + SURE);
+            .filter(|own| own.weight < best.weight + SURE)
+            // One that leaves men unexplained gives way to a likelier one that does not.
+            .filter(|own| !own.is_unexplained || own.weight <= best.weight);
         let chosen = own.unwrap_or(best);
         let line = chosen.moves();
         if chosen.is_unexplained || chosen.weight > SOUND + SOUND_PER_PLY * line.len() as Weight {
