@@ -32,6 +32,8 @@ impl Sensing {
         if self.is_on_the_way_back(&view, open)
             || self.are_kings_going(tip)
             || (!self.grace_passed && self.is_answered_with_victim_about(tip, open))
+            // In fast play a man may not have been seen where he was meanwhile: what follows tells.
+            || (!self.grace_passed && self.are_men_put_down_fast(now))
         {
             return;
         }
