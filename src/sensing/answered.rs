@@ -64,7 +64,7 @@ impl Sensing {
         for m in tip.moves().into_iter().filter(unfinished) {
             let mut first = Seen::new(tip, m, now);
             let wrong = self.picture.differing(first.after.board());
-            let left = wrong & tip.effects(m).squares();
+            let left = wrong & tip.squares(m);
             let old_or_pawn = |square: Square| {
                 self.picture.at(square).is_some_and(|contents| {
                     let waits = m.promotion().is_some() && square == m.to();

@@ -52,7 +52,7 @@ impl Sensing {
             return Bitboard::EMPTY;
         }
         let open = self.picture.differing(before.board());
-        let only = before.effects(m).squares();
+        let only = before.squares(m);
         explain::left_of(before, m, &self.picture, open & only).unwrap_or_default()
     }
 

@@ -272,7 +272,7 @@ pub fn is_in_progress(position: &Position, picture: &Picture, open: Bitboard) ->
 /// The same where the board has stood still for so long that nothing is passing over other squares.
 pub fn is_in_progress_at_rest(position: &Position, picture: &Picture, open: Bitboard) -> bool {
     is_begun(position, open, |m| {
-        open.is_subset(position.effects(m).squares()) && may_pass(position, m, picture, open)
+        open.is_subset(position.squares(m)) && may_pass(position, m, picture, open)
     })
 }
 
@@ -293,15 +293,15 @@ fn is_begun(position: &Position, open: Bitboard, may_be_on_its_way: impl Fn(Move
 /// Whether the board may show this on the way of `m`, be it with the man standing on a square that it passes, or just after it with
 /// the captured man still passing over another square.
 pub fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard) -> bool {
-    let effects = position.effects(m);
-    let beside = open & !effects.squares();
+    // Cheap refusals first: this is asked of every move.
+    let beside = open & !position.squares(m);
     if beside.any()
         && !is_mover_passing(position, m, picture, beside)
         && !is_victim_passing(position, m, picture, beside)
     {
         return false;
     }
-    effects.iter().all(|(square, new)| {
+    position.effects(m).iter().all(|(square, new)| {
         let Some(contents) = picture.at(square) else {
             return true;
         };

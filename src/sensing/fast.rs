@@ -401,7 +401,7 @@ impl Sensing {
     ) -> Option<(Move, bool)> {
         let open = self.picture.differing(before.board()) & !mask;
         let (taken, in_hand) = self.taken_with_victim_about(before, open)?;
-        let squares = before.effects(taken).squares();
+        let squares = before.squares(taken);
         let passing = (open & !squares & !self.picture.vacant()).single_square()?;
         let soon = self.trail.at(taken.to()) < self.trail.at(passing) + trail::SCAN_MS / 2;
         (is_by_way_of(taken, stop) && soon).then_some((taken, in_hand))

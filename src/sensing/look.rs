@@ -126,7 +126,7 @@ impl Sensing {
                     return true;
                 }
                 // A man that was missing from where it went may have gone on from there unseen.
-                let mends = (tip.effects(m).squares() & self.faulty()).any();
+                let mends = (tip.squares(m) & self.faulty()).any();
                 let since = view.seen_at(view.len());
                 let next = Seen::found(tip, m, self.shown_at(tip, m, since, now));
                 if mends && self.frozen_since.is_none() && self.heal_with_fewer(now, cx) {

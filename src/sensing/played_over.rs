@@ -13,7 +13,7 @@ impl Sensing {
     ) -> Option<Fault> {
         let [first, reply] = line else { return None };
         let after = tip.play_playable(*first);
-        let fault = self.classify(tip, after.effects(*reply).squares());
+        let fault = self.classify(tip, after.squares(*reply));
         // After mate nobody need press.
         let is_last = after.play_playable(*reply).moves().is_empty();
         let is_open = cx.has_clock && pressed != Some(!tip.turn()) && !is_last;

@@ -662,7 +662,7 @@ impl Reader {
             return;
         }
         for m in path.position.moves() {
-            let squares = path.position.effects(m).squares();
+            let squares = path.position.squares(m);
             if (squares & changed).is_empty() {
                 continue;
             }
@@ -901,7 +901,7 @@ impl Reader {
 
     fn play(&mut self, path: &Path, m: Move, evidence: Evidence) -> Path {
         let position = &path.position;
-        let squares = position.effects(m).squares();
+        let squares = position.squares(m);
         let mut next = path.clone();
         next.position = position.play_playable(m);
         next.last = Some(m);

@@ -261,7 +261,7 @@ impl Sensing {
                 from.is_some_and(|from| !self.trail.came_after_leaving(from, m.to()))
             };
             reached.set(m.to(), !is_unseen);
-            let mut passed = position.effects(*m).squares() & !differing;
+            let mut passed = position.squares(*m) & !differing;
             passed.set(m.to(), passed.contains(m.to()) && !is_unseen);
             position = position.play(*m);
             !(taken_again || is_of_former)

@@ -584,7 +584,7 @@ impl Sensing {
                     .all(|square| self.trail.at(square) > since)
         };
         let castling = position.castling_moves().into_iter().find(|m| {
-            let squares = position.effects(*m).squares();
+            let squares = position.squares(*m);
             squares.count() == 2 && is_refilled(squares)
         });
         let captures = || {
@@ -596,7 +596,7 @@ impl Sensing {
                         ..
                     }
                 );
-                is_plain && m.is_capture() && is_refilled(position.effects(*m).squares())
+                is_plain && m.is_capture() && is_refilled(position.squares(*m))
             });
             let m = captures.next().filter(|_| captures.next().is_none())?;
             self.is_followed_by_victim(m).then_some(m)

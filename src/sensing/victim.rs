@@ -37,7 +37,7 @@ impl Sensing {
                 return None;
             }
         }
-        let mut passed = open & !before.effects(last).squares();
+        let mut passed = open & !before.squares(last);
         // Whoever pressed and has lifted his man again holds no victim any more.
         let came_later = |square| self.trail.at(square) > self.trail.at(last.to());
         if view.is_pressed(view.len() - 1)
@@ -93,7 +93,7 @@ impl Sensing {
         let since = view.seen_at(view.len());
         let open = self.picture.differing(tip.board()) & !self.mask(view);
         moves.into_iter().any(|m| {
-            let squares = tip.effects(m).squares();
+            let squares = tip.squares(m);
             let left = explain::left_of(tip, m, &self.picture, open);
             open.is_subset(squares)
                 && m.from().is_some_and(|from| {

@@ -100,7 +100,7 @@ impl Sensing {
         let mut last = last;
         for m in line {
             let to = m.to();
-            explained |= position.effects(*m).squares();
+            explained |= position.squares(*m);
             if let Some(from) = m.from() {
                 explained |= attacks::between(from, to);
                 lifted = self.left_at(from).or(lifted);
