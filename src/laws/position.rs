@@ -191,14 +191,20 @@ impl Position {
             .filter(move |m| m.from() == Some(from))
     }
 
-    /// The moves of the man on `from` to the square `to`, in the same sense as [`Position::moves`], castling aside. Much cheaper than
-    /// all moves where the Laws know the position.
-    pub fn moves_between(&self, from: Square, to: Square) -> Vec<Move> {
-        let fits = |m: &&Move| !m.is_castle() && m.from() == Some(from) && m.to() == to;
+    /// The move of the man on `from` to the square `to`, in the same sense as [`Position::moves`], castling aside; of a pawn that can
+    /// become several men there, the first. Much cheaper than all moves where the Laws know the position.
+    pub fn move_between(&self, from: Square, to: Square) -> Option<Move> {
+        let fits = |m: &Move| !m.is_castle() && m.from() == Some(from) && m.to() == to;
         match &self.inner {
-            Inner::Legal(chess) => legal_moves_between(chess, from, to),
-            Inner::Geometric(_) => self.moves().iter().filter(fits).copied().collect(),
+            Inner::Legal(chess) => legal_move_between(chess, from, to),
+            Inner::Geometric(_) => self.moves().into_iter().find(fits),
         }
+    }
+
+    /// The same with all that a pawn can become there.
+    pub fn moves_between(&self, from: Square, to: Square) -> Vec<Move> {
+        let first = self.move_between(from, to);
+        first.map_or_else(Vec::new, |m| exchanged(m).collect())
     }
 
     /// The captures en passant among [`Position::moves`]; as cheap.
@@ -679,62 +685,82 @@ fn long_algebraic(m: Move) -> String {
 fn is_legal(chess: &Chess, m: Move) -> bool {
     match (m, m.from()) {
         (Move::Normal { .. } | Move::EnPassant { .. }, Some(from)) => {
-            legal_moves_between(chess, from, m.to()).contains(&m)
+            let first = legal_move_between(chess, from, m.to());
+            first.is_some_and(|first| exchanged(first).any(|exchanged| exchanged == m))
         }
         _ => chess.is_legal(m),
     }
 }
 
-/// The legal moves of the man on `from` to the square `to`, castling aside: one, or one for each exchange of a pawn. No other man is
-/// looked at but those that attack the king.
-fn legal_moves_between(chess: &Chess, from: Square, to: Square) -> Vec<Move> {
+/// The legal move of the man on `from` to the square `to`, castling aside; of a pawn that can become several men there, the first. No
+/// other man is looked at but those that attack the king.
+fn legal_move_between(chess: &Chess, from: Square, to: Square) -> Option<Move> {
     let (board, us) = (chess.board(), chess.turn());
-    let Some(man) = board.piece_at(from).filter(|man| man.color == us) else {
-        return Vec::new();
-    };
-    if board.by_color(us).contains(to) {
-        return Vec::new();
+    let own = board.by_color(us);
+    if !own.contains(from) || own.contains(to) {
+        return None;
     }
+    let role = board.role_at(from)?;
     let capture = board.role_at(to);
-    let en_passant = man.role == Role::Pawn
+    let en_passant = role == Role::Pawn
         && chess.maybe_ep_square() == Some(to)
         && attacks::pawn_attacks(us, from).contains(to);
-    let reaches = match man.role {
+    let reaches = match role {
         Role::Pawn if capture.is_some() => attacks::pawn_attacks(us, from).contains(to),
         Role::Pawn => en_passant || pawn_steps(board, from, us).any(|step| step == to),
-        _ => attacks::attacks(from, man, board.occupied()).contains(to),
+        _ => attacks::attacks(from, role.of(us), board.occupied()).contains(to),
     };
     if !reaches {
-        return Vec::new();
+        return None;
     }
     let taken = match en_passant {
         true => Square::from_coords(to.file(), from.rank()),
         false => to,
     };
-    let king = match man.role {
+    let king = match role {
         Role::King => Some(to),
         _ => board.king_of(us),
     };
     let occupied = board.occupied().without(from).without(taken).with(to);
     let attacked = |king| board.attacks_to(king, !us, occupied).without(taken).any();
     if king.is_some_and(attacked) {
-        return Vec::new();
+        return None;
     }
-    if en_passant {
-        return vec![Move::EnPassant { from, to }];
-    }
-    let exchanges: &[Option<Role>] = match man.role {
-        Role::Pawn if to.rank() == (!us).backrank() => &EXCHANGES,
-        _ => &[None],
+    let is_exchanged = role == Role::Pawn && to.rank() == (!us).backrank();
+    Some(match en_passant {
+        true => Move::EnPassant { from, to },
+        false => Move::Normal {
+            role,
+            from,
+            to,
+            capture,
+            promotion: EXCHANGES[0].filter(|_| is_exchanged),
+        },
+    })
+}
+
+/// A move with each man that its pawn can become, if it becomes one.
+fn exchanged(m: Move) -> impl Iterator<Item = Move> {
+    let exchanges = match m.promotion() {
+        Some(_) => &EXCHANGES[..],
+        None => &[None],
     };
-    let as_move = |promotion: &Option<Role>| Move::Normal {
-        role: man.role,
-        from,
-        to,
-        capture,
-        promotion: *promotion,
-    };
-    exchanges.iter().map(as_move).collect()
+    exchanges.iter().map(move |exchange| match m {
+        Move::Normal {
+            role,
+            from,
+            to,
+            capture,
+            ..
+        } => Move::Normal {
+            role,
+            from,
+            to,
+            capture,
+            promotion: *exchange,
+        },
+        m => m,
+    })
 }
 
 /// What a pawn can become (3.7.3.3).

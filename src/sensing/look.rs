@@ -667,7 +667,7 @@ pub(super) fn is_continued(earlier: Move, later: Move) -> bool {
 fn is_victim_of(before: &Position, m: Move, square: Square) -> bool {
     let takes = |other: &Move| other.from() == m.from() && capture_square(*other) == square;
     m.from()
-        .is_some_and(|from| !before.moves_between(from, square).is_empty())
+        .is_some_and(|from| before.move_between(from, square).is_some())
         || before.en_passant_moves().iter().any(takes)
 }
 
@@ -693,7 +693,7 @@ pub(super) fn goes_on(before: &Position, role: Role, from: Square, to: Square) -
             let beyond = (attacks::king_attacks(to) & ray).into_iter();
             beyond
                 .filter(|next| attacks::between(from, *next).contains(to))
-                .any(|next| !before.moves_between(from, next).is_empty())
+                .any(|next| before.move_between(from, next).is_some())
         }
     }
 }

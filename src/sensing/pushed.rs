@@ -33,13 +33,13 @@ impl Sensing {
         let may_go_on = |to: Square| {
             let from = view.last().and_then(|last| last.from());
             from.zip(view.len().checked_sub(1))
-                .is_some_and(|(from, keep)| !view.position(keep).moves_between(from, to).is_empty())
+                .is_some_and(|(from, keep)| view.position(keep).move_between(from, to).is_some())
         };
         let is_pushed = |from: Square| {
             let beside = attacks::king_attacks(from) & came;
             let mut beside = beside.into_iter();
             beside.any(|to| {
-                let moves = |position: &Position| !position.moves_between(from, to).is_empty();
+                let moves = |position: &Position| position.move_between(from, to).is_some();
                 let goes = match has_moved(from) {
                     true => may_go_on(to),
                     false => may_go(from, to),

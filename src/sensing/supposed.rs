@@ -251,7 +251,7 @@ impl Sensing {
             let stood = last.mv.to();
             lifted.contains(stood)
                 || lifted.into_iter().any(|from| {
-                    let may_take = |tip: &Position| !tip.moves_between(from, stood).is_empty();
+                    let may_take = |tip: &Position| tip.move_between(from, stood).is_some();
                     may_take(cx.line.tip()) || self.is_so_in_a_rival(may_take)
                 })
         })

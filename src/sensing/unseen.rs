@@ -48,7 +48,7 @@ impl Sensing {
         let others: Vec<Square> = gone.into_iter().filter(had_left).collect();
         let turned = position.with_turn(!position.turn());
         let may_go = |square| {
-            let by = |position: &Position| !position.moves_between(square, to).is_empty();
+            let by = |position: &Position| position.move_between(square, to).is_some();
             by(position) || by(&turned)
         };
         others.into_iter().any(may_go)
