@@ -71,20 +71,6 @@ impl Timer {
             Timer::PliesMissing => "plies_missing",
         }
     }
-
-    /// Whether it takes for shown what the board goes on showing: of one that cannot be heard that says nothing.
-    fn needs_board(self) -> bool {
-        use Timer::{Displaced, Dump, Gone, Grace, PliesMissing, ReplyLift, Retraced, Sign};
-        matches!(
-            self,
-            Sign | ReplyLift | Retraced | Dump | Gone | Grace | Displaced | PliesMissing
-        )
-    }
-
-    /// Whether it goes off only while moves are followed.
-    fn is_of_play(self) -> bool {
-        !matches!(self, Timer::Sign | Timer::Settle)
-    }
 }
 
 impl Sensing {
@@ -110,46 +96,51 @@ impl Sensing {
         }
     }
 
-    /// What is due first, and when; nothing is asked any more once something is due by `now`. It is asked after whatever happens, so that
-    /// [`Timer::ALL`] is written out: a loop over it makes all of sensing slower by a fifth.
+    /// What is due first, and when; of all that is due by `now`, and of what is due at once, the first in the order of [`Timer::ALL`].
+    /// It is asked after whatever happens, so that they are written out: a loop over them makes all of sensing slower by a fifth.
     fn first_due(&self, now: Millis, cx: &Context<'_>) -> Option<(Millis, Timer)> {
-        let ask = |first: &mut Option<(Millis, Timer)>, timer| {
-            if first.is_none_or(|(before, _)| before > now)
-                && let Some(at) = self.due(timer, cx)
-                && first.is_none_or(|(before, _)| at < before)
-            {
-                *first = Some((at, timer));
+        let (mut first, mut at_first) = (None, Millis::MAX);
+        let mut ask = |timer| {
+            let at = self.due(timer, cx).map(|at| at.max(now));
+            if let Some(at) = at.filter(|at| *at < at_first) {
+                (first, at_first) = (Some(timer), at);
             }
+            at_first
         };
-        let mut first = None;
-        ask(&mut first, Timer::Look);
-        ask(&mut first, Timer::Sign);
-        ask(&mut first, Timer::Settle);
-        ask(&mut first, Timer::Hold);
-        ask(&mut first, Timer::Press);
-        ask(&mut first, Timer::Lost);
-        ask(&mut first, Timer::Reread);
-        ask(&mut first, Timer::ReplyLift);
-        ask(&mut first, Timer::Displaced);
-        // Nothing that waits for rest is due sooner.
-        let timing = &self.timing;
-        let rest = timing.takeback.min(timing.gone).min(timing.grace);
-        if first.is_none_or(|(at, _)| at >= self.last_change + rest) {
-            ask(&mut first, Timer::Retraced);
-            ask(&mut first, Timer::Dump);
-            ask(&mut first, Timer::Gone);
-            ask(&mut first, Timer::Grace);
-            ask(&mut first, Timer::PliesMissing);
+        // Of a board that cannot be heard nothing tells that it goes on showing what it shows.
+        let heard = !self.silent;
+        if cx.following {
+            ask(Timer::Look);
         }
-        first
+        if heard {
+            ask(Timer::Sign);
+        }
+        // Once something is due by `now` nothing else is asked.
+        if ask(Timer::Settle) > now && cx.following {
+            ask(Timer::Hold);
+            ask(Timer::Press);
+            ask(Timer::Lost);
+            if ask(Timer::Reread) > now && heard {
+                ask(Timer::ReplyLift);
+                let at_first = ask(Timer::Displaced);
+                // Nothing that waits for rest is due sooner.
+                let timing = &self.timing;
+                let rest = timing.takeback.min(timing.gone).min(timing.grace);
+                if at_first >= self.last_change + rest {
+                    ask(Timer::Retraced);
+                    ask(Timer::Dump);
+                    ask(Timer::Gone);
+                    ask(Timer::Grace);
+                    ask(Timer::PliesMissing);
+                }
+            }
+        }
+        first.map(|timer| (at_first, timer))
     }
 
     /// When this is due, if it waits at all.
     #[inline(always)]
     fn due(&self, timer: Timer, cx: &Context<'_>) -> Option<Millis> {
-        if (timer.is_of_play() && !cx.following) || (timer.needs_board() && self.silent) {
-            return None;
-        }
         let rested = |time: Millis| self.last_change.max(self.heard_since) + time;
         match timer {
             Timer::Look => self.look_due.then_some(self.last_change),
