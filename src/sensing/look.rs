@@ -90,6 +90,17 @@ impl Sensing {
             return true;
         }
         let view = self.view(cx);
+        // Every move puts a man down, so that men who are only lifted have made none. Nor was the last move another one, but for en
+        // passant: two others of the same man to the same square change the same squares.
+        let is_only_lifted = self.picture.is_exact() && differing.is_subset(self.picture.vacant());
+        let before = view.len().checked_sub(1).map(|keep| view.position(keep));
+        if is_only_lifted && before.is_none_or(|before| before.en_passant_moves().is_empty()) {
+            let is_aside = differing.is_subset(mask);
+            if is_aside {
+                self.arrived_again(now);
+            }
+            return is_aside;
+        }
         if self.is_en_passant_laid_down(&view) {
             return false;
         }
