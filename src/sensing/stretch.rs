@@ -98,16 +98,15 @@ impl Sensing {
     /// What is told now is asked once more if it was played fast.
     pub(super) fn check_if_fast(&mut self, keep: usize, moves: &[Seen], cx: &Context<'_>) {
         let record = self.record(cx);
-        let times: Vec<Millis> = (0..FAST_PLIES)
-            .filter_map(|back| (keep + moves.len()).checked_sub(back))
-            .map(|plies| match plies.checked_sub(keep + 1) {
-                Some(index) => moves[index].at,
-                None => record.seen_at(plies),
-            })
-            .collect();
-        let is_fast = times.windows(2).all(|two| two[0] < two[1] + FAST_MS);
-        if is_fast && times.len() == FAST_PLIES {
-            self.check_at.get_or_insert(times[0] + CHECK_MS);
+        let n = keep + moves.len();
+        let seen_at = |plies: usize| match plies.checked_sub(keep + 1) {
+            Some(index) => moves[index].at,
+            None => record.seen_at(plies),
+        };
+        let is_soon = |plies: usize| seen_at(plies + 1) < seen_at(plies) + FAST_MS;
+        let first = (n + 1).checked_sub(FAST_PLIES);
+        if first.is_some_and(|first| (first..n).rev().all(is_soon)) {
+            self.check_at.get_or_insert(seen_at(n) + CHECK_MS);
         }
     }
 
