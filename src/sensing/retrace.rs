@@ -19,7 +19,7 @@ impl Sensing {
         };
         let back = match cx.has_clock {
             true if view.is_pressed(view.len().checked_sub(1)?) => return played_after(&view),
-            true => shown_and_put_back(&view).or_else(|| taken_back(&view)),
+            true => shown_and_put_back(&view, view.len()).or_else(|| taken_back(&view)),
             false => turned(&view),
         };
         back.map(|keep| (keep, Vec::new()))
@@ -43,27 +43,26 @@ impl Sensing {
     }
 }
 
-/// All that was played since the last press has come to nothing. The move before it may be one that is not pressed yet.
-pub(super) fn shown_and_put_back(view: &View<'_>) -> Option<usize> {
-    let n = view.len();
-    let pressed = (0..view.keep).rfind(|index| view.is_pressed(*index));
+/// All that was played since the last press, up to so many plies, has come to nothing. The move before it may be one that is not pressed
+/// yet.
+pub(super) fn shown_and_put_back(view: &View<'_>, n: usize) -> Option<usize> {
+    // Mostly the last of them is pressed: nothing was played since.
+    let last = n.checked_sub(1).filter(|last| !view.is_pressed(*last))?;
+    let pressed = (0..last).rfind(|index| view.is_pressed(*index));
     let first = pressed.map_or(0, |ply| ply + 1);
     (first..n).take(2).find(|keep| {
         // After an even number the same side has the move, as it would have in play that nobody presses.
         let is_play = (n - keep).is_multiple_of(2) && (pressed.is_none() || *keep > first)
             || (keep + 1..n).all(|index| is_thought_over(view, index));
-        !is_play && view.position(*keep).board() == view.tip().board()
+        !is_play && view.position(*keep).board() == view.position(n).board()
     })
 }
 
 /// The same before the last move, which is pressed.
 fn played_after(view: &View<'_>) -> Option<(usize, Vec<Seen>)> {
-    let before = view
-        .len()
-        .checked_sub(1)
-        .filter(|_| view.moves.is_empty())?;
+    let before = view.len().checked_sub(1)?;
     let last = view.line.plies.get(before).filter(|ply| ply.pressed)?;
-    let keep = shown_and_put_back(&View::new(view.line, before, &[]))?;
+    let keep = shown_and_put_back(view, before)?;
     let from = view.position(keep);
     let played = || Seen::new(from, last.mv, last.seen_at);
     from.is_playable(last.mv).then(|| (keep, vec![played()]))
@@ -77,8 +76,8 @@ fn taken_back(view: &View<'_>) -> Option<usize> {
     [2, 4].into_iter().find_map(|back| {
         let (keep, steps) = (n.checked_sub(2 * back)?, n - back);
         let mut before = keep.saturating_sub(1)..steps;
-        if view.position(keep).board() != view.tip().board()
-            || (steps..n).any(is_pressed)
+        if (steps..n).any(is_pressed)
+            || view.position(keep).board() != view.tip().board()
             || (steps + 1..n).any(|index| is_thought_over(view, index))
             || !before.any(is_pressed)
         {

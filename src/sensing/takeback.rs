@@ -74,7 +74,7 @@ impl Sensing {
     ) -> Option<(usize, Vec<Seen>)> {
         let n = view.len();
         let is_one_deed = self.picture.differing(view.tip().board()).count() <= 2;
-        let before_shown = cx.has_clock.then(|| retrace::shown_and_put_back(view));
+        let before_shown = cx.has_clock.then(|| retrace::shown_and_put_back(view, n));
         for keep in self.takebacks(view, cx).rev() {
             let position = view.position(keep);
             if self.picture.agrees_with(position.board()) {
