@@ -297,7 +297,7 @@ impl Sensing {
     pub(super) fn record<'a>(&'a self, cx: &Context<'a>) -> View<'a> {
         match &self.ahead {
             Some((keep, moves)) => View::new(cx.line, *keep, moves),
-            None => View::new(cx.line, cx.line.len(), &[]),
+            None => View::of(cx.line),
         }
     }
 

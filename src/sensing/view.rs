@@ -7,6 +7,8 @@ pub(super) struct View<'a> {
     pub(super) line: &'a Line,
     pub(super) keep: usize,
     pub(super) moves: &'a [Seen],
+    /// The plies of the line that stay.
+    recorded: &'a [Ply],
     /// Where it leads; asked for more often than all else.
     tip: &'a Position,
 }
@@ -31,7 +33,19 @@ impl<'a> View<'a> {
             line,
             keep,
             moves,
+            recorded: line.plies.get(..keep).unwrap_or(&line.plies),
             tip,
+        }
+    }
+
+    /// The whole line.
+    pub(super) fn of(line: &'a Line) -> View<'a> {
+        View {
+            line,
+            keep: line.len(),
+            moves: &[],
+            recorded: &line.plies,
+            tip: line.tip(),
         }
     }
 
@@ -39,13 +53,19 @@ impl<'a> View<'a> {
         self.keep + self.moves.len()
     }
 
+    /// What was seen and not told yet at this index, counted from 0.
+    fn untold(&self, index: usize) -> Option<&'a Seen> {
+        self.moves.get(index.checked_sub(self.keep)?)
+    }
+
     pub(super) fn position(&self, plies: usize) -> &'a Position {
-        match plies
-            .checked_sub(self.keep + 1)
-            .and_then(|index| self.moves.get(index))
-        {
-            Some(seen) => &seen.after,
-            None => self.line.position(plies.min(self.keep)),
+        let Some(index) = plies.checked_sub(1) else {
+            return &self.line.start;
+        };
+        match (self.recorded.get(index), self.untold(index)) {
+            (Some(ply), _) => &ply.after,
+            (None, Some(seen)) => &seen.after,
+            (None, None) => self.line.position(plies.min(self.keep)),
         }
     }
 
@@ -93,30 +113,26 @@ impl<'a> View<'a> {
 
     /// The move at this index, counted from 0.
     pub(super) fn mv(&self, index: usize) -> Option<Move> {
-        match index.checked_sub(self.keep) {
-            Some(index) => Some(self.moves.get(index)?.mv),
-            None => Some(self.line.plies.get(index)?.mv),
+        match self.recorded.get(index) {
+            Some(ply) => Some(ply.mv),
+            None => Some(self.untold(index)?.mv),
         }
     }
 
     /// Whether the ply at this index is recorded, and was pressed.
     pub(super) fn is_pressed(&self, index: usize) -> bool {
-        let recorded = self.line.plies.get(index).filter(|_| index < self.keep);
-        recorded.is_some_and(|ply| ply.pressed)
+        self.recorded.get(index).is_some_and(|ply| ply.pressed)
     }
 
     /// When the last of these plies was seen.
     pub(super) fn seen_at(&self, plies: usize) -> Millis {
-        match plies
-            .checked_sub(self.keep + 1)
-            .and_then(|index| self.moves.get(index))
-        {
-            Some(seen) => seen.at,
-            None => plies
-                .min(self.keep)
-                .checked_sub(1)
-                .and_then(|index| self.line.plies.get(index))
-                .map_or(0, |ply| ply.seen_at),
+        let Some(index) = plies.checked_sub(1) else {
+            return 0;
+        };
+        match (self.recorded.get(index), self.untold(index)) {
+            (Some(ply), _) => ply.seen_at,
+            (None, Some(seen)) => seen.at,
+            (None, None) => self.recorded.last().map_or(0, |ply| ply.seen_at),
         }
     }
 }
@@ -126,7 +142,7 @@ impl Sensing {
     pub(super) fn view<'a>(&'a self, cx: &Context<'a>) -> View<'a> {
         match &self.tentative {
             Some(tentative) => View::new(cx.line, tentative.keep, &tentative.moves),
-            None => View::new(cx.line, cx.line.len(), &[]),
+            None => View::of(cx.line),
         }
     }
 
