@@ -10,7 +10,8 @@ impl Sensing {
     /// where he was, or in the hand.
     pub(super) fn half_castled(&self, view: &View<'_>) -> Bitboard {
         let n = view.len();
-        (n.saturating_sub(1)..=n)
+        [n, n.saturating_sub(1)]
+            .into_iter()
             .filter_map(|plies| Some(self.left_of_ply(view, plies)?.1))
             .fold(Bitboard::EMPTY, |all, left| all | left)
     }
@@ -22,16 +23,18 @@ impl Sensing {
         plies: usize,
         now: Millis,
     ) -> Option<Fault> {
-        (plies.saturating_sub(1)..=plies).rev().find_map(|ply| {
-            let (m, left) = self.left_of_ply(view, ply)?;
-            let left = left & !self.faulty();
-            let mover = view.mover(ply)?;
-            left.any().then(|| Fault {
-                ply: Some(ply),
-                answered: ply < plies,
-                ..unfinished_fault(m, left, mover, now)
+        [plies, plies.saturating_sub(1)]
+            .into_iter()
+            .find_map(|ply| {
+                let (m, left) = self.left_of_ply(view, ply)?;
+                let left = left & !self.faulty();
+                let mover = view.mover(ply)?;
+                left.any().then(|| Fault {
+                    ply: Some(ply),
+                    answered: ply < plies,
+                    ..unfinished_fault(m, left, mover, now)
+                })
             })
-        })
     }
 
     fn left_of_ply(&self, view: &View<'_>, plies: usize) -> Option<(Move, Bitboard)> {
@@ -147,9 +150,10 @@ impl Sensing {
         let begun = n.checked_sub(1).filter(|keep| !view.is_pressed(*keep));
         // Asked at each change: on a board that knows its men the king has to be away.
         let tip = view.tip();
-        let king = tip.board().king_of(tip.turn());
-        let has_left = |king| !self.picture.agrees_at(king, tip.board().piece_at(king));
-        let may_be = king.is_some_and(|king| self.is_poor() || has_left(king));
+        let king = Role::King.of(tip.turn());
+        let stands = |at| self.picture.agrees_at(at, Some(king));
+        let at = tip.board().king_of(king.color);
+        let may_be = at.is_some_and(|at| self.is_poor() || !stands(at));
         let tip_castles = || tip.castling_moves().into_iter();
         (may_be && tip_castles().any(|castling| is_in_hand(n, castling)))
             || begun.is_some_and(|keep| {
@@ -213,9 +217,9 @@ impl Sensing {
         let Some(index) = his.filter(|index| !view.is_pressed(*index)) else {
             return Bitboard::EMPTY;
         };
-        let is_king = view.mv(index).is_some_and(|m| m.role() == Role::King);
+        let is_king = || view.mv(index).is_some_and(|m| m.role() == Role::King);
         let other = |castling| match castling {
-            Move::Castle { king, rook } => Some(if is_king { rook } else { king }),
+            Move::Castle { king, rook } => Some(if is_king() { rook } else { king }),
             _ => None,
         };
         let others = begun_castlings(view, index).into_iter().filter_map(other);
@@ -306,7 +310,7 @@ impl Sensing {
         };
         let begun = (n.saturating_sub(2)..n)
             .rev()
-            .filter(|keep| (*keep..n).all(|index| !view.is_pressed(index)));
+            .take_while(|keep| !view.is_pressed(*keep));
         let may_have_castled = |(keep, m): &(usize, Move)| {
             let castling = Castling::of(*m, view.position(*keep).turn());
             castling.is_some_and(|castling| self.may_have_castled(castling))

@@ -292,6 +292,9 @@ impl Sensing {
             return None;
         }
         let is_unseen = is_taken_there || !self.is_put_down(before, m, view.seen_at(keep));
+        if !is_unseen || self.trail.at(to) < self.left_at(from)? {
+            return None;
+        }
         // A press may be told before a slow board shows what was done before it; where it knows its men, he may have been in the hand.
         let most = match self.picture.is_exact() {
             true => self.timing.dump,
@@ -300,8 +303,7 @@ impl Sensing {
         let has_just_pressed = self.film.last_press().is_some_and(|press| {
             press.side == before.turn() && self.trail.at(to) <= press.at + most
         });
-        let is_over = view.is_pressed(keep) && !has_just_pressed;
-        if !is_unseen || is_over || self.trail.at(to) < self.left_at(from)? {
+        if view.is_pressed(keep) && !has_just_pressed {
             return None;
         }
         let mask = self.mask(view);

@@ -88,7 +88,8 @@ impl Sensing {
 
     /// With a clock, an opponent who lifts a man over an irregular move has begun to answer it.
     pub(super) fn note_lift_over_fault(&mut self, now: Millis, lifted: Bitboard, cx: &Context<'_>) {
-        if !cx.has_clock || self.frozen_since.is_some() || self.waiting.is_some() {
+        let may_tell = cx.has_clock && self.frozen_since.is_none() && self.waiting.is_none();
+        if lifted.is_empty() || !may_tell {
             return;
         }
         let view = self.view(cx);

@@ -149,13 +149,14 @@ impl Sensing {
     /// Whether the presser's man was seen on the way, and has not stayed there or come down elsewhere, as far as a board can tell that
     /// knows no men: whoever else stands astray came from another square.
     fn has_passed_and_taken(&self, side: Color, cx: &Context<'_>) -> bool {
+        if !self.is_poor() || !self.is_gone_by(cx) {
+            return false;
+        }
         let view = self.view(cx);
         let from = view.last().and_then(Move::from);
         let open = self.picture.differing(cx.line.tip().board());
         let (left, came) = (open & self.picture.vacant(), open & !self.picture.vacant());
-        self.is_poor()
-            && self.is_gone_by(cx)
-            && self.has_gone_on(&view)
+        self.has_gone_on(&view)
             && view.mover(view.len()) == Some(side)
             && from.is_some_and(|from| came.count() <= left.without(from).count())
     }
