@@ -91,6 +91,7 @@ impl Sensing {
                 let squares = effects.squares();
                 let made = squares.is_subset(open)
                     && !self.is_of_another_man(m)
+                    && !self.came_before(tip, m)
                     && !self.may_be_pushed_there(tip, m, open & !squares)
                     && effects.iter().all(|(square, man)| {
                         self.picture

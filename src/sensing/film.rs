@@ -70,6 +70,29 @@ impl Film {
             .any(|(_, scene)| shows(scene))
     }
 
+    /// Whether the square was seen to be vacant at this time, or came to be until `until`; or nobody knows.
+    pub(super) fn may_be_vacant(&self, square: Square, at: Millis, until: Millis) -> bool {
+        let shown = |(when, scene): &(Millis, Scene)| match scene {
+            Scene::Square {
+                square: of,
+                contents,
+                ..
+            } if *of == square => Some((*when, contents.is_empty())),
+            _ => None,
+        };
+        let earlier = self
+            .scenes
+            .iter()
+            .rev()
+            .skip_while(|(when, _)| *when > until);
+        for (when, is_vacant) in earlier.filter_map(shown) {
+            if is_vacant || when <= at {
+                return is_vacant;
+            }
+        }
+        self.whole_since > at
+    }
+
     /// The last press of all.
     pub(super) fn last_press(&self) -> Option<Pressed> {
         self.scenes

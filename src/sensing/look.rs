@@ -286,7 +286,9 @@ impl Sensing {
             |line: &[Move]| !self.is_poor() || self.is_answer(tip, line, since, open, pressed, now);
         // Without a press the likeliest of all has to be one.
         let fits = |line: &[Move]| {
-            self.order(tip, line) != Order::Against && (pressed.is_none() || is_answer(line))
+            self.order(tip, line) != Order::Against
+                && !self.has_come_before(tip, line)
+                && (pressed.is_none() || is_answer(line))
         };
         let lines = explain::lines_over(tip, &self.picture, mask, refilled, 2, fits);
         let line = self.likeliest(&view.standpoint(view.len()), &lines)?;

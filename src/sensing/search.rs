@@ -246,6 +246,9 @@ impl Sensing {
         if (differing & self.trail.unwatched()).any() {
             return true;
         }
+        if self.has_come_before(from, line) {
+            return false;
+        }
         let mut position = from.clone();
         let mut reached = Bitboard::EMPTY;
         line.iter().all(|m| {
@@ -269,6 +272,17 @@ impl Sensing {
                     .into_iter()
                     .all(|square| self.trail.at(square) > since)
         })
+    }
+
+    /// Whether somebody who stands where this line leads had come there long before the man that it leads there left.
+    pub(super) fn has_come_before(&self, from: &Position, line: &[Move]) -> bool {
+        let mut position = from.clone();
+        self.is_poor()
+            && line.iter().any(|m| {
+                let has_come = self.came_before(&position, *m);
+                position = position.play_playable(*m);
+                has_come
+            })
     }
 
     /// A pawn that was answered on the last rank has been exchanged since: the doubt is settled by what stands there.

@@ -7,6 +7,9 @@ use shakmaty::{Bitboard, Square};
 /// Two squares of one board may be looked at in the wrong order within the time of a scan (protocol sheet 1: 200 to 250 ms).
 pub(super) const SCAN_MS: Millis = 300;
 
+/// A board that is as slow, and tells of a change once it has seen it twice, may tell of two squares so much out of order.
+pub(super) const SEEN_TWICE_MS: Millis = 500;
+
 /// A board that is made for fast play looks at all its squares within this time. What lies no further apart may be of one look, and
 /// of a look that was under way at a press.
 pub(super) const LOOK_MS: Millis = 60;

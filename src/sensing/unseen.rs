@@ -9,7 +9,10 @@ impl Sensing {
         if self.picture.is_exact() {
             return look::sole(found);
         }
-        let lines = found.iter().map(|m| vec![*m]).collect();
+        let found = found
+            .iter()
+            .filter(|m| !self.came_before(from.position, **m));
+        let lines = found.map(|m| vec![*m]).collect();
         let weighed = self.weighed(from, lines);
         let m = *weighed.first()?.moves.first()?;
         self.is_put_down(from.position, m, from.since).then_some(m)
@@ -21,7 +24,7 @@ impl Sensing {
             return true;
         }
         let to = m.to();
-        if self.unread_squares().contains(to) {
+        if self.unread_squares().contains(to) || self.came_before(position, m) {
             return false;
         }
         if position.board().piece_at(to).is_none()
@@ -32,6 +35,42 @@ impl Sensing {
         let filled = self.trail.at(to);
         let left = m.from().map_or(0, |from| self.trail.at(from));
         filled > since && filled >= left
+    }
+
+    /// Whether who stands where `m` leads came there long before its man had left, be the squares told out of order, and another man was
+    /// gone by then, or he was pressed over where he stands: it is another man, on a board that knows none. Whoever takes somebody need
+    /// not have been seen to come, and a queen may be ready before her pawn goes.
+    pub(super) fn came_before(&self, position: &Position, m: Move) -> bool {
+        let Move::Normal {
+            from,
+            to,
+            capture: None,
+            promotion: None,
+            ..
+        } = m
+        else {
+            return false;
+        };
+        let came = self.trail.filled(to);
+        let had_left = |square: Square| self.trail.left(square) <= came + trail::SEEN_TWICE_MS;
+        let is_another_gone = || {
+            let gone = self.picture.differing(position.board()) & self.picture.vacant();
+            gone.without(from).into_iter().any(had_left)
+        };
+        let is_told_there = |fault: &Fault| fault.is_told_displaced() && fault.squares.contains(to);
+        // This is asked of many moves: the cheap refusals first.
+        self.is_poor()
+            && position.board().piece_at(to).is_none()
+            && !self.picture.is_empty(to)
+            && self
+                .left_at(from)
+                .is_some_and(|left| left > came + trail::SEEN_TWICE_MS)
+            && !self.trail.unwatched().contains(to)
+            && !self.unread_squares().contains(to)
+            && !self
+                .film
+                .may_be_vacant(from, came, came + trail::SEEN_TWICE_MS)
+            && (is_another_gone() || self.faults.iter().any(is_told_there))
     }
 
     /// Whether who stands where `m` leads had come before its man left, and after another had who can have gone there, of either side.
