@@ -631,6 +631,20 @@ impl Sensing {
             .is_some_and(pressed)
             .then(|| self.presses.pop_front())
             .flatten();
+        // What else is wrong is judged with his press.
+        let is_wrong_beside = |seen: &Seen| {
+            let after = &seen.after;
+            let open = self.picture.differing(after.board()) & !self.faulty();
+            !explain::only_hands(after, &self.picture, open)
+        };
+        if let Some(press) = completed.filter(|press| mover == Some(press.side))
+            && moves.last().is_some_and(is_wrong_beside)
+        {
+            self.presses.push_front(Press {
+                spent: true,
+                ..press
+            });
+        }
         if !is_recorded(keep, &moves, cx.line) {
             self.tell_change(keep, moves, stem, why, Vec::new(), cx);
         }

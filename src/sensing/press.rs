@@ -294,15 +294,6 @@ impl Sensing {
             return true;
         }
         self.read_unseen(now, press.pressed(), cx);
-        // What lies where the captor came from is judged with it.
-        let front = self.presses.front();
-        let waits = front.is_some_and(|front| front.at == press.at);
-        if !waits && self.victim_in_his_place(&self.record(cx)).is_some() {
-            self.presses.push_front(Press {
-                spent: true,
-                ..press
-            });
-        }
         true
     }
 
