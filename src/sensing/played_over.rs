@@ -59,7 +59,8 @@ impl Sensing {
             .any(|seen| self.picture.agrees_with(seen.after.board()))
     }
 
-    /// The opponent plays on over an irregular move: it is followed by geometry, beside the record.
+    /// The opponent plays on over an irregular move: it is followed by geometry, beside the record. A man who is only lifted answers
+    /// nothing before he has pressed: where men are not known he may be who the mover takes.
     pub(super) fn follow_shadow(&mut self, now: Millis) -> bool {
         for index in 0..self.faults.len() {
             let Some(last) = self.faults[index].shadow.last() else {
@@ -70,7 +71,14 @@ impl Sensing {
                 return true;
             }
             let found = explain::moves_to(&last.after, &self.picture, differing, Bitboard::EMPTY);
-            if let [m] = found.as_slice() {
+            let has_pressed = || {
+                let side = last.after.turn();
+                self.film.has_pressed_since(side, last.at)
+            };
+            let is_played = |m: Move| self.is_put_down(&last.after, m, last.at) || has_pressed();
+            if let [m] = found.as_slice()
+                && is_played(*m)
+            {
                 let seen = Seen::new(&last.after, *m, now);
                 let fault = &mut self.faults[index];
                 fault.shadow.push(seen);
