@@ -13,7 +13,9 @@ impl Sensing {
         if differing.is_empty() {
             return differing;
         }
-        (self.faulty() | self.gone(view) | self.half_castled(view)) & differing
+        let pushed = self.pushed_aside(view, differing);
+        let aside = self.faulty() | self.gone(view) | self.half_castled(view);
+        pushed.into_iter().fold(aside, |all, pushed| all | pushed) & differing
     }
 
     /// The squares of all standing faults.

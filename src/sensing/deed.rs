@@ -29,23 +29,27 @@ impl Sensing {
         if self.picture.agrees_with(tip.board()) {
             return None;
         }
+        let is_new = |squares: &Bitboard| (*squares & (aside | self.faulty())).is_empty();
+        // Nobody's move, whoever's man it is.
+        let displaced = |squares| Fault::new(FaultKind::Displaced, squares, self.last_change);
+        let pushed = self.pushed_aside(&view, self.picture.differing(tip.board()));
+        if let Some(pushed) = pushed.into_iter().find(is_new) {
+            return Some((None, displaced(pushed)));
+        }
         let forgotten = self.forgotten(&view) & !aside;
         if forgotten.any() && forgotten.count() <= CLEARED {
             return Some((None, self.classify(tip, forgotten)));
         }
-        let is_new = |square: &Bitboard| (*square & (aside | self.faulty())).is_empty();
         if pressed == Some(!tip.turn())
             && let Some(square) = self.victim_in_his_place(&view).map(Bitboard::from)
             && is_new(&square)
         {
-            let fault = Fault::new(FaultKind::Displaced, square, self.last_change);
-            return Some((None, fault));
+            return Some((None, displaced(square)));
         }
         if self.grace_passed {
             let beside = self.lost_beside(&view) & !self.faulty();
             if beside.any() {
-                let fault = Fault::new(FaultKind::Displaced, beside, self.last_change);
-                return Some((None, fault));
+                return Some((None, displaced(beside)));
             }
         }
         if !self.is_unexplained(cx) {
