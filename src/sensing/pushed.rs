@@ -102,7 +102,7 @@ impl Sensing {
     fn goes_on(&self, view: &View<'_>, from: Square, to: Square) -> Option<bool> {
         let last = view.last().filter(|last| last.to() == from)?;
         let before = view.position(view.len().checked_sub(1)?);
-        Some(!before.moves_between(last.from()?, to).is_empty())
+        Some(before.move_between(last.from()?, to).is_some())
     }
 
     /// Whether who stands where `m` leads may rather be the one who is gone beside, pushed there, and its man have captured: a board
