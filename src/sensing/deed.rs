@@ -134,6 +134,15 @@ impl Sensing {
         {
             return Some((seen, answered));
         }
+        // Beside a man whom nobody can have put there the rest may be a move on its way, unless the presser's own man is gone.
+        let gone = open & self.picture.vacant();
+        let is_his = |side: Color| (gone & position.board().by_color(side)).any();
+        if fault.side.is_none() && !pressed.is_some_and(is_his) {
+            let strangers = self.strangers(self.last_change, &view) & open;
+            if let Some(stranger) = strangers.single_square() {
+                return Some((seen, displaced(stranger.into())));
+            }
+        }
         Some((seen, fault))
     }
 

@@ -197,6 +197,9 @@ impl Sensing {
         let Some(lost) = self.lost.take().filter(|_| self.is_lost(cx)) else {
             return;
         };
+        if self.set_aside_strangers(now, cx) {
+            return;
+        }
         let view = self.view(cx);
         let open = self.picture.differing(view.tip().board()) & !self.gone(&view);
         let moves_on = explain::is_in_progress(view.tip(), &self.picture, open)

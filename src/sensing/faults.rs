@@ -92,6 +92,12 @@ impl Fault {
         self.kind == FaultKind::Displaced && self.level >= Level::Told
     }
 
+    /// The square where one man stands, or is missing, by nobody's move.
+    pub(super) fn beside_play(&self) -> Option<Square> {
+        let is_so = self.kind == FaultKind::Displaced && self.side.is_none();
+        self.squares.single_square().filter(|_| is_so)
+    }
+
     /// Whether a press of this side, after which `turn` has the move, shows that play goes on over it: the presser's own deed, or one
     /// that nobody's clock would end. Who moved out of turn does not press; his opponent does, unless it is a move by now.
     pub(super) fn is_made_loud_by(&self, side: Color, turn: Color) -> bool {

@@ -24,6 +24,16 @@ pub(super) enum Scene {
     Heard,
 }
 
+impl Scene {
+    /// The square that came to show something.
+    pub(super) fn square(&self) -> Option<Square> {
+        match self {
+            Scene::Square { square, .. } => Some(*square),
+            Scene::Press(_) | Scene::Heard => None,
+        }
+    }
+}
+
 /// Whose a press was, and when the clock told of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pressed {

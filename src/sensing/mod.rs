@@ -88,6 +88,7 @@ mod retrace;
 mod rivals;
 mod scan;
 mod search;
+mod stranger;
 mod stretch;
 mod supposed;
 mod takeback;

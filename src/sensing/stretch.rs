@@ -192,7 +192,15 @@ impl Sensing {
             return None;
         }
         let (keep, since) = self.whole_from(keep, &view)?;
-        let (picture, scenes) = self.film.since(since, &self.picture);
+        let (mut picture, mut scenes) = self.film.since(since, &self.picture);
+        // What is set aside tells nothing of the play beside it.
+        let beside: Vec<Square> = self.faults.iter().filter_map(Fault::beside_play).collect();
+        let sense = picture.sense();
+        for square in &beside {
+            let man = view.position(keep).board().piece_at(*square);
+            picture.set(*square, man.map_or(Contents::Empty, |man| sense.shows(man)));
+        }
+        scenes.retain(|(_, scene)| scene.square().is_none_or(|of| !beside.contains(&of)));
         let stretch = Stretch {
             from: view.position(keep).clone(),
             last: view.last_of(keep),
