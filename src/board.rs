@@ -387,7 +387,7 @@ pub fn find_orientation(raw: &Picture, array: &Board) -> Option<Orientation> {
     }
     let normal = raw.differing(array).count();
     let rotated = raw.rotated().differing(array).count();
-    if raw.is_complete() && normal == 0 && rotated == 0 {
+    if normal == 0 && rotated == 0 {
         return Some(Orientation::Normal);
     }
     if normal <= TOLERANCE && normal < rotated {

@@ -22,6 +22,8 @@ pub(super) struct Unread {
     man: Option<Piece>,
     /// No man was known to stand there, or to have gone, but by the answer: it is still told to the arbiter.
     in_question: bool,
+    /// It changes again and again: nothing that is played bears out what it shows.
+    is_restless: bool,
 }
 
 impl Sensing {
@@ -79,6 +81,7 @@ impl Sensing {
                 since,
                 man,
                 in_question,
+                is_restless: false,
             });
         }
     }
@@ -139,11 +142,60 @@ impl Sensing {
         shown
     }
 
-    /// All squares are believed again, as the board shows them.
+    /// All squares are believed again, as the board shows them, but for those that do not rest.
     pub(super) fn read_all_again(&mut self) {
-        for unread in std::mem::take(&mut self.unread) {
+        for unread in self.unread.extract_if(.., |unread| !unread.is_restless) {
             self.picture.set(unread.square, unread.shows);
         }
+    }
+
+    /// This square, which shows that just now, changes again and again: it is not read, until it is handed in with other squares.
+    pub fn leave_restless(&mut self, square: Square, shows: Contents) {
+        self.picture.forget(square);
+        self.unread.retain(|unread| unread.square != square);
+        self.unread.push(Unread {
+            square,
+            shows,
+            since: 0,
+            man: None,
+            in_question: false,
+            is_restless: true,
+        });
+    }
+
+    /// The same, found only now: it has been so since this time, and until then it had shown `before`. What it has shown is forgotten.
+    pub fn find_restless(
+        &mut self,
+        square: Square,
+        since: Millis,
+        before: Option<Contents>,
+        cx: &Context<'_>,
+    ) {
+        let man = cx.line.tip().board().piece_at(square);
+        // What brought it to show what is played is play.
+        let is_unrest = before.is_some_and(|before| before.agrees(man));
+        let since = since + Millis::from(!is_unrest);
+        self.film.forget(square, since);
+        self.trail.put_right(square, since.saturating_sub(1));
+        if let Some(shows) = self.picture.at(square) {
+            self.leave_restless(square, shows);
+        }
+        self.searched = false;
+        self.look_due = true;
+    }
+
+    /// A restless square shows this now.
+    pub fn note_restless(&mut self, square: Square, shows: Contents) {
+        let known = self.unread.iter_mut();
+        for unread in known.filter(|unread| unread.square == square) {
+            unread.shows = shows;
+        }
+    }
+
+    /// The squares that are not read because they do not rest.
+    pub fn restless_squares(&self) -> Bitboard {
+        let restless = self.unread.iter().filter(|unread| unread.is_restless);
+        restless.map(|unread| unread.square).collect()
     }
 
     /// Men that were missed have moved from where nothing had shown them while both sides moved others: those squares are dead.
@@ -173,6 +225,9 @@ impl Sensing {
         let line = cx.line;
         let mut unread = std::mem::take(&mut self.unread);
         unread.retain_mut(|unread| {
+            if unread.is_restless {
+                return true;
+            }
             let agrees = |plies: usize| {
                 let man = line.position(plies).board().piece_at(unread.square);
                 unread.shows.agrees(man)

@@ -133,6 +133,14 @@ impl Film {
         self.scenes.retain(|scene| !is_later(scene));
     }
 
+    /// Leaves out what this square came to show from this time on.
+    pub(super) fn forget(&mut self, of: Square, since: Millis) {
+        let is_of = |(at, scene): &(Millis, Scene)| {
+            *at >= since && matches!(scene, Scene::Square { square, .. } if *square == of)
+        };
+        self.scenes.retain(|scene| !is_of(scene));
+    }
+
     /// Forgets what was seen: of what was before this moment nothing is known, or it was no play.
     pub(super) fn cut(&mut self, now: Millis) {
         self.scenes.clear();

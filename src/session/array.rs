@@ -4,7 +4,7 @@ use super::Table;
 use super::alerts::Source;
 use super::setup::Wrong;
 use crate::Millis;
-use crate::board::Orientation;
+use crate::board::{Orientation, Picture};
 use crate::game::{Change, CorrectionReason, Game, Seen};
 use crate::publish::CloseReason;
 use crate::sensing::explain;
@@ -31,7 +31,6 @@ impl Table {
             return;
         }
         let differing = self.sensing.picture().differing(game.line.start.board());
-        let now = self.now;
         if !game.ready && differing.is_empty() && !self.raw.is_blank() {
             self.array.wrong.squares = Bitboard::EMPTY;
             self.begin_to_follow();
@@ -41,7 +40,7 @@ impl Table {
             // The men are being set up anew; this is no play.
             game.ready = false;
             self.array.wrong.squares = Bitboard::EMPTY;
-            self.sensing.restart(self.sensing.picture().clone(), now);
+            self.sense_from(self.sensing.picture().clone());
             self.changed();
         }
     }
@@ -68,9 +67,10 @@ impl Table {
     /// The array on the board, in either orientation: a new game may be about to begin.
     pub(super) fn watch_array(&mut self) -> bool {
         let start = self.openings.next_start();
-        self.watch_clearing();
-        let right = self.raw.agrees_with(start.board());
-        let turned = self.raw.rotated().agrees_with(start.board());
+        let shown = self.believed();
+        self.watch_clearing(&shown);
+        let right = shown.agrees_with(start.board());
+        let turned = shown.rotated().agrees_with(start.board());
         if self.raw.is_complete() && (right || turned) {
             if self.is_set_up_for_next() {
                 self.close_alert(Source::Setup, CloseReason::Restored);
@@ -99,7 +99,7 @@ impl Table {
         if self.array.ripe && self.may_open() {
             // A legal first move from an array that stood begins the game.
             for orientation in [Orientation::Normal, Orientation::Rotated] {
-                let picture = self.raw.oriented(orientation);
+                let picture = shown.oriented(orientation);
                 let differing = picture.differing(start.board());
                 let moves = explain::moves_to(&start, &picture, differing, Bitboard::EMPTY);
                 if let [m] = moves.as_slice() {
@@ -109,7 +109,7 @@ impl Table {
                     if let Some(game) = &mut self.game {
                         game.ready = true;
                     }
-                    self.sensing.restart(picture, now);
+                    self.sense_from(picture);
                     self.change_record(Change {
                         keep: 0,
                         moves: vec![Seen::new(&start, *m, now)],
@@ -119,8 +119,8 @@ impl Table {
                     return true;
                 }
             }
-            if self.raw.differing(start.board()).count() > 4
-                && self.raw.rotated().differing(start.board()).count() > 4
+            if shown.differing(start.board()).count() > 4
+                && shown.rotated().differing(start.board()).count() > 4
             {
                 self.array.ripe = false;
             }
@@ -129,7 +129,7 @@ impl Table {
     }
 
     /// A board that differs from the game on so many squares is being cleared.
-    fn watch_clearing(&mut self) {
+    fn watch_clearing(&mut self, shown: &Picture) {
         const MANY: usize = 16;
         let Some(game) = self
             .game
@@ -140,8 +140,7 @@ impl Table {
             return;
         };
         let orientation = self.stands();
-        match self
-            .raw
+        match shown
             .oriented(orientation)
             .differing(game.line.tip().board())
             .count()

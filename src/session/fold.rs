@@ -1,7 +1,7 @@
 //! The fold: what each entry makes of a table, and what falls due between them.
 
 use super::entry::{self, Entry, What};
-use super::{Settings, Table, Watch, alerts, array, link, output, squares};
+use super::{Settings, Table, Watch, alerts, array, link, output, restless, squares};
 use crate::Millis;
 use crate::board::{self, Contents, Picture};
 use crate::clock::{self, Wing};
@@ -51,6 +51,7 @@ impl Table {
             seq: 0,
             alerts: alerts::Alerts::default(),
             misreads: squares::Misreads::default(),
+            restless: restless::Restless::default(),
             commands_done: VecDeque::new(),
             note: None,
             told_clock: None,
@@ -75,7 +76,9 @@ impl Table {
         match &entry.what {
             What::Squares { changes, dump } => self.apply_squares(changes, Look::from_dump(*dump)),
             What::Repeated(index) => {
-                if let Ok(square) = Square::try_from(u32::from(*index)) {
+                if let Ok(square) = Square::try_from(u32::from(*index))
+                    && !self.restless.contains(square)
+                {
                     let square = board::oriented(square, self.stands());
                     self.sensing.handle_repeated(entry.at, square);
                 }
@@ -215,18 +218,26 @@ impl Table {
                 Some((Square::try_from(u32::from(*index)).ok()?, code.contents()?))
             })
             .collect();
-        self.watch_misreads(&changes);
+        let read = self.without_restless(&changes);
+        self.watch_misreads(&read);
         for (square, contents) in &changes {
             self.raw.set(*square, *contents);
         }
+        self.read_squares(&read, look);
+    }
+
+    /// These squares of the board show something else, and are believed.
+    pub(super) fn read_squares(&mut self, changes: &[(Square, Contents)], look: Look) {
         if let Some(token) = changes.iter().find_map(|(_, contents)| match contents {
             Contents::Token(token) => Some(*token),
             _ => None,
         }) {
             self.token_placed(token.result());
         }
-        self.setup_still_since = self.now;
-        self.setup_judged = false;
+        if !changes.is_empty() {
+            self.setup_still_since = self.now;
+            self.setup_judged = false;
+        }
         if self.find_orientation() {
             self.watch_array();
             return;

@@ -23,6 +23,8 @@ enum Timer {
     ClockStopped,
     /// A move at a table without a clock has stood long enough to be completed.
     Quiet,
+    /// A restless square has shown the same for long.
+    Calm,
 }
 
 impl Table {
@@ -70,12 +72,11 @@ impl Table {
         self.played_on = None;
         self.array = Array::default();
         self.setup_judged = false;
-        let now = self.now;
         if self.orientation_setting == OrientationSetting::Auto {
             self.find_orientation();
         }
         let orientation = self.stands();
-        self.sensing.restart(self.raw.oriented(orientation), now);
+        self.sense_from(self.believed().oriented(orientation));
         self.tell_game();
         self.show_clock_times();
         self.find_ready();
@@ -366,7 +367,7 @@ impl Table {
     }
 
     /// What is due between moves and between games, and when.
-    fn timers(&self) -> [(Option<Millis>, Timer); 4] {
+    fn timers(&self) -> [(Option<Millis>, Timer); 5] {
         let games = &self.settings.games;
         let game = self.open_game();
         let array = self.array.since.filter(|_| self.may_open());
@@ -387,6 +388,7 @@ impl Table {
                 quiet.map(|since| since + self.settings.timing.quiet),
                 Timer::Quiet,
             ),
+            (self.restless.calm_at(), Timer::Calm),
         ]
     }
 
@@ -428,6 +430,7 @@ impl Table {
                 }
                 self.tell_game();
             }
+            Timer::Calm => self.read_calm(),
         }
         true
     }
@@ -496,6 +499,17 @@ mod tests {
             "../../tests/traces/setup-wrong-never-found.trace"
         ));
         assert_eq!((moves.len(), open), (10, vec![AlertKind::SetupWrong]));
+    }
+
+    #[test]
+    fn a_game_begins_over_a_square_that_does_not_rest() {
+        let piece = include_str!("../../tests/traces/restless-square-of-the-array.trace");
+        let presence =
+            include_str!("../../tests/traces/presence-restless-square-of-the-array.trace");
+        for (trace, plies) in [(piece, 14), (presence, 6)] {
+            let (moves, open) = played_unarmed(trace);
+            assert_eq!((moves.len(), open), (plies, Vec::new()));
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod orientation;
 mod output;
 mod played_on;
 mod resolve;
+mod restless;
 mod settings;
 mod setup;
 mod squares;
@@ -91,6 +92,7 @@ struct Table {
     seq: u64,
     alerts: alerts::Alerts,
     misreads: squares::Misreads,
+    restless: restless::Restless,
     commands_done: VecDeque<commands::Done>,
     /// What the answer to the command under way says besides.
     note: Option<String>,

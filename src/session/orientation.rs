@@ -23,7 +23,8 @@ impl Table {
                     return false;
                 }
                 let start = self.open_game().map(|game| game.line.start.clone());
-                board::find_orientation(&self.raw, start.unwrap_or_else(Position::initial).board())
+                let start = start.unwrap_or_else(Position::initial);
+                board::find_orientation(&self.believed(), start.board())
             }
         };
         let Some(found) = found.filter(|found| self.orientation != Some(*found)) else {
@@ -35,10 +36,9 @@ impl Table {
             // The squares were read this way already.
             return false;
         }
-        let now = self.now;
         let fresh = self.game.as_mut().filter(|game| game.line.is_empty());
         let was_ready = fresh.is_some_and(|game| std::mem::take(&mut game.ready));
-        self.sensing.restart(self.raw.oriented(found), now);
+        self.sense_from(self.believed().oriented(found));
         self.find_ready();
         if was_ready && self.game.as_ref().is_some_and(|game| !game.ready) {
             self.changed();
@@ -69,8 +69,9 @@ impl Table {
             Orientation::Normal => Orientation::Rotated,
             Orientation::Rotated => Orientation::Normal,
         };
-        let picture = self.raw.oriented(other);
-        if first_move(&self.raw.oriented(stands)).is_some() {
+        let shown = self.believed();
+        let picture = shown.oriented(other);
+        if first_move(&shown.oriented(stands)).is_some() {
             return false;
         }
         let Some(moved) = first_move(&picture) else {
@@ -80,7 +81,7 @@ impl Table {
         // The array stood, and then this was done, whichever way it was read.
         let (array, changes) = array_and_changes(&picture, start.board(), moved);
         let now = self.now;
-        self.sensing.restart(array, now);
+        self.sense_from(array);
         let (sensing, cx) = self.sensing();
         sensing.handle_squares(now, &changes, look, &cx);
         true

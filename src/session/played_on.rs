@@ -292,7 +292,7 @@ impl Table {
         self.raise(Source::ResultMismatch, notice);
     }
 
-    fn sense_after_the_end(&mut self, act: impl FnOnce(&mut Sensing, &Context<'_>)) {
+    pub(super) fn sense_after_the_end(&mut self, act: impl FnOnce(&mut Sensing, &Context<'_>)) {
         if let Some(on) = self.played_on.as_deref_mut() {
             let game = Some(&on.game);
             let cx = context(&self.settings, self.abilities, game, &self.clock, &NO_LINE);

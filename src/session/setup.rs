@@ -76,9 +76,10 @@ impl Table {
     /// squares.
     pub(super) fn open_with_clock(&mut self) {
         let start = self.openings.next_start();
-        let found = board::find_orientation(&self.raw, start.board());
+        let shown = self.believed();
+        let found = board::find_orientation(&shown, start.board());
         let stands = found.is_some_and(|found| {
-            let picture = self.raw.oriented(found);
+            let picture = shown.oriented(found);
             is_astray(&start, &picture, picture.differing(start.board()))
         });
         // What is near the array may also be reached by playing, or taking back.
@@ -125,7 +126,7 @@ impl Table {
         // Where men stand none is only unseen.
         self.array.wrong.are_astray = (wrong & !array.vacant()).any();
         self.array.wrong.told = Bitboard::EMPTY;
-        self.sensing.restart(array, now);
+        self.sense_from(array);
         self.sensing.leave_unread(wrong, &start);
         self.begin_to_follow();
         let (sensing, cx) = self.sensing();
@@ -202,8 +203,9 @@ impl Table {
         let is_next = self.is_set_up_for_next();
         let (board, picture) = if is_next {
             let board = self.openings.next_start().board().clone();
-            let found = board::find_orientation(&self.raw, &board);
-            let picture = self.raw.oriented(found.unwrap_or(self.stands()));
+            let shown = self.believed();
+            let found = board::find_orientation(&shown, &board);
+            let picture = shown.oriented(found.unwrap_or(self.stands()));
             (board, picture)
         } else {
             let picture = self.sensing.picture().clone();

@@ -76,8 +76,13 @@ impl Misreads {
         misread.map(|last| last.square)
     }
 
+    /// What this square showed last was unrest.
+    pub(super) fn forget_last(&mut self, square: Square) {
+        self.last.take_if(|last| last.square == square);
+    }
+
     /// Whether this square was misread too often in the hour before this time.
-    fn is_often(&self, square: Square, now: Millis) -> bool {
+    pub(super) fn is_often(&self, square: Square, now: Millis) -> bool {
         self.of.get(&square).is_some_and(|times| {
             let lately = |at: &&Millis| **at + HOUR_MS > now;
             times.iter().filter(lately).count() > MISREADS_PER_HOUR
@@ -98,7 +103,7 @@ impl Table {
             })
             .collect();
         for square in told {
-            if !self.misreads.is_often(square, now) {
+            if !self.misreads.is_often(square, now) && !self.restless.contains(square) {
                 self.close_alert(Source::Misread(square), CloseReason::Restored);
             }
         }
@@ -130,7 +135,8 @@ impl Table {
     pub(super) fn tell_dead_squares(&mut self) {
         let dead = match &self.game {
             Some(game) if !game.is_over() => {
-                self.sensing.suspect_squares(&game.line) & !self.squares_astray()
+                let told = self.squares_astray() | self.sensing.restless_squares();
+                self.sensing.suspect_squares(&game.line) & !told
             }
             _ => Bitboard::EMPTY,
         };

@@ -1,0 +1,256 @@
+//! Squares whose sensor changes again and again while no hand is near: a loose contact, or a coil that is out of tune. What such a square
+//! shows says nothing, be it the right thing for a moment. It is not read until it has been calm for a while.
+
+use super::Table;
+use super::alerts::{Notice, Source};
+use crate::Millis;
+use crate::board::{self, Contents, Picture};
+use crate::publish::{AlertKind, Audience, CloseReason, Severity};
+use crate::sensing::{Context, Look, Sensing};
+use shakmaty::{Bitboard, Square};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A square that has changed again so often while no other did is moved by no hand: whoever adjusts a man lifts him once or twice.
+const AGAIN: usize = 6;
+
+/// If that was within this time: who hesitates lifts him more often, and takes longer over it.
+const WITHIN_MS: Millis = 8_000;
+
+/// A square that has shown the same for so long is calm.
+const CALM_MS: Millis = 20_000;
+
+/// What is known of the unrest of each square, in the board's own numbering.
+#[derive(Debug, Default)]
+pub(super) struct Restless {
+    /// The square that changed last, if it changed alone.
+    last: Option<Change>,
+    /// The changes of each square after which the same one was the next to change.
+    again: BTreeMap<Square, VecDeque<Change>>,
+    /// Those that are not read, and when they last changed.
+    squares: BTreeMap<Square, Millis>,
+}
+
+/// A change of a square.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    square: Square,
+    at: Millis,
+    before: Option<Contents>,
+}
+
+/// A square that was found to be restless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    square: Square,
+    /// When it began to be so, and what it showed until then.
+    since: Millis,
+    before: Option<Contents>,
+}
+
+impl Restless {
+    /// Squares change, in one look at the board that showed `picture` before. Tells of one that is restless from here on.
+    fn note(
+        &mut self,
+        now: Millis,
+        changes: &[(Square, Contents)],
+        picture: &Picture,
+    ) -> Option<Found> {
+        let mut others = Vec::new();
+        for (square, _) in changes {
+            match self.squares.get_mut(square) {
+                Some(last) => *last = now,
+                None => others.push(*square),
+            }
+        }
+        let square = *others.first()?;
+        let is_alone = others.len() == 1;
+        let change = Change {
+            square,
+            at: now,
+            before: picture.at(square),
+        };
+        let last = std::mem::replace(&mut self.last, is_alone.then_some(change));
+        let first = last.filter(|last| is_alone && last.square == square)?;
+        let again = self.again.entry(square).or_default();
+        again.push_back(first);
+        while again
+            .front()
+            .is_some_and(|first| first.at + WITHIN_MS < now)
+        {
+            again.pop_front();
+        }
+        let first = *again.front().filter(|_| again.len() >= AGAIN)?;
+        self.again.remove(&square);
+        self.last = None;
+        self.squares.insert(square, now);
+        Some(Found {
+            square,
+            since: first.at,
+            before: first.before,
+        })
+    }
+
+    pub(super) fn contains(&self, square: Square) -> bool {
+        self.squares.contains_key(&square)
+    }
+
+    fn squares(&self) -> impl Iterator<Item = Square> {
+        self.squares.keys().copied()
+    }
+
+    /// When the first of them is calm, if it does not change any more.
+    pub(super) fn calm_at(&self) -> Option<Millis> {
+        self.squares.values().min().map(|last| last + CALM_MS)
+    }
+
+    /// The squares that are calm by now: they are read again.
+    fn take_calm(&mut self, now: Millis) -> Vec<Square> {
+        let is_calm = |_: &Square, last: &mut Millis| *last + CALM_MS <= now;
+        self.squares
+            .extract_if(.., is_calm)
+            .map(|(square, _)| square)
+            .collect()
+    }
+}
+
+impl Table {
+    /// What the board shows where it is believed, in its own numbering.
+    pub(super) fn believed(&self) -> Picture {
+        let mut picture = self.raw.clone();
+        for square in self.restless.squares() {
+            picture.forget(square);
+        }
+        picture
+    }
+
+    /// The game is read anew from this picture, oriented as the board stands.
+    pub(super) fn sense_from(&mut self, picture: Picture) {
+        self.sensing.restart(picture, self.now);
+        let stands = self.stands();
+        for square in self.restless.squares() {
+            if let Some(shows) = self.raw.at(square) {
+                self.sensing
+                    .leave_restless(board::oriented(square, stands), shows);
+            }
+        }
+    }
+
+    /// Squares are about to show something else. Tells which of the changes are to be read.
+    pub(super) fn without_restless(
+        &mut self,
+        changes: &[(Square, Contents)],
+    ) -> Vec<(Square, Contents)> {
+        let found = self.restless.note(self.now, changes, &self.raw);
+        if let Some(found) = found {
+            self.leave_restless(found);
+        }
+        let (unread, read): (Vec<_>, Vec<_>) = changes
+            .iter()
+            .copied()
+            .partition(|(square, _)| self.restless.contains(*square));
+        let stands = self.stands();
+        for (square, shows) in unread {
+            let square = board::oriented(square, stands);
+            self.sensing.note_restless(square, shows);
+            self.sense_after_the_end(|sensing, _| sensing.note_restless(square, shows));
+        }
+        read
+    }
+
+    fn leave_restless(&mut self, found: Found) {
+        let Found {
+            square,
+            since,
+            before,
+        } = found;
+        let name = board::oriented(square, self.stands());
+        let stop = |sensing: &mut Sensing, cx: &Context<'_>| {
+            sensing.find_restless(name, since, before, cx)
+        };
+        let (sensing, cx) = self.sensing();
+        stop(sensing, &cx);
+        self.sense_after_the_end(stop);
+        self.misreads.forget_last(square);
+        self.tell_restless(square);
+    }
+    /// Squares that are calm again show what they show now; when they came to do so nobody knows.
+    pub(super) fn read_calm(&mut self) {
+        let now = self.now;
+        let calm = self.restless.take_calm(now);
+        let shown = |square: &Square| Some((*square, self.raw.at(*square)?));
+        let changes: Vec<_> = calm.iter().filter_map(shown).collect();
+        self.read_squares(&changes, Look::Dump);
+        for square in calm {
+            if !self.misreads.is_often(square, now) {
+                self.close_alert(Source::Misread(square), CloseReason::Restored);
+            }
+        }
+    }
+
+    fn tell_restless(&mut self, square: Square) {
+        let name = board::oriented(square, self.stands());
+        let mut notice = Notice::new(
+            AlertKind::SquareFaulty,
+            Audience::Operator,
+            Severity::Info,
+            format!("{name} changes again and again, and is not read. Look at this square."),
+        );
+        notice.squares = Bitboard::from(name);
+        self.raise(Source::Misread(square), notice);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the square is found restless that changes at these times, with others at those.
+    fn found(changes: impl IntoIterator<Item = Millis>, others: &[Millis]) -> Option<Millis> {
+        let mut of_all: Vec<(Millis, Square)> = changes
+            .into_iter()
+            .map(|at| (at, Square::H5))
+            .chain(others.iter().map(|at| (*at, Square::E4)))
+            .collect();
+        of_all.sort();
+        let (mut restless, mut picture) = (Restless::default(), Picture::default());
+        for (at, square) in of_all {
+            let shows = match picture.is_empty(square) {
+                true => Contents::Occupied,
+                false => Contents::Empty,
+            };
+            let found = restless.note(at, &[(square, shows)], &picture);
+            picture.set(square, shows);
+            if let Some(found) = found {
+                assert_eq!(found.square, Square::H5);
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn what_changes_again_and_again_is_moved_by_no_hand() {
+        let every = |ms: Millis| (0..20).map(move |n| n * ms);
+        assert_eq!(found(every(100), &[]), Some(600));
+        assert_eq!(found(every(1_100), &[]), Some(6_600));
+        // Between the moves of others it is found a little later.
+        assert_eq!(found(every(300), &[350, 800, 1_400]), Some(2_700));
+        assert_eq!(found(every(1_500), &[]), None);
+        assert_eq!(found([0, 400, 900, 1_200, 1_500, 1_900], &[]), None);
+        // Men are exchanged on a square: each comes from another.
+        let taken: Vec<Millis> = (0..20).map(|n| n * 200 + 100).collect();
+        assert_eq!(found(every(200), &taken), None);
+    }
+
+    #[test]
+    fn a_square_that_rests_is_read_again() {
+        let mut restless = Restless::default();
+        restless.squares.insert(Square::H5, 1_000);
+        let changes = [(Square::H5, Contents::Empty), (Square::E4, Contents::Empty)];
+        restless.note(2_000, &changes, &Picture::default());
+        assert_eq!(restless.calm_at(), Some(2_000 + CALM_MS));
+        assert_eq!(restless.take_calm(2_000 + CALM_MS - 1), []);
+        assert_eq!(restless.take_calm(2_000 + CALM_MS), [Square::H5]);
+        assert_eq!(restless.calm_at(), None);
+    }
+}
