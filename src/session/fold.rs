@@ -52,6 +52,7 @@ impl Table {
             alerts: alerts::Alerts::default(),
             misreads: squares::Misreads::default(),
             restless: restless::Restless::default(),
+            unrest: None,
             commands_done: VecDeque::new(),
             note: None,
             told_clock: None,
@@ -236,6 +237,7 @@ impl Table {
         }
         if !changes.is_empty() {
             self.setup_still_since = self.now;
+            self.note_unrest();
             self.setup_judged = false;
         }
         if self.find_orientation() {

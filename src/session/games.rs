@@ -25,6 +25,8 @@ enum Timer {
     Quiet,
     /// A restless square has shown the same for long.
     Calm,
+    /// The board has not stood still for long.
+    Unrest,
 }
 
 impl Table {
@@ -367,7 +369,7 @@ impl Table {
     }
 
     /// What is due between moves and between games, and when.
-    fn timers(&self) -> [(Option<Millis>, Timer); 5] {
+    fn timers(&self) -> [(Option<Millis>, Timer); 6] {
         let games = &self.settings.games;
         let game = self.open_game();
         let array = self.array.since.filter(|_| self.may_open());
@@ -389,6 +391,7 @@ impl Table {
                 Timer::Quiet,
             ),
             (self.restless.calm_at(), Timer::Calm),
+            (self.unrest_due(), Timer::Unrest),
         ]
     }
 
@@ -431,6 +434,7 @@ impl Table {
                 self.tell_game();
             }
             Timer::Calm => self.read_calm(),
+            Timer::Unrest => self.tell_unrest(),
         }
         true
     }

@@ -93,6 +93,7 @@ struct Table {
     alerts: alerts::Alerts,
     misreads: squares::Misreads,
     restless: restless::Restless,
+    unrest: Option<restless::Unrest>,
     commands_done: VecDeque<commands::Done>,
     /// What the answer to the command under way says besides.
     note: Option<String>,

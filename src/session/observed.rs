@@ -45,6 +45,7 @@ impl Table {
                 self.publish_position();
             }
             Observation::Stable => {
+                self.unrest = None;
                 self.withdraw_sign();
                 self.publish_position();
             }

@@ -316,7 +316,7 @@ impl Table {
         let state = publish::PositionState {
             table: self.table_name(),
             placement,
-            stable: self.is_at_rest(),
+            stable: self.is_at_rest() && !self.is_restless(),
             in_sync: self.sensing.is_in_sync() && believed.is_empty(),
             differing: names(differing),
             live,
@@ -421,7 +421,7 @@ impl Table {
     fn ready(&self) -> Ready {
         let mut missing = Vec::new();
         let mut squares = Vec::new();
-        if self.link != Link::Ok {
+        if self.link != Link::Ok || self.is_restless() {
             missing.push(Missing::Board);
         }
         let phase = self.game.as_ref().map(|game| game.phase());

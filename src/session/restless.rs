@@ -19,6 +19,17 @@ const WITHIN_MS: Millis = 8_000;
 /// A square that has shown the same for so long is calm.
 const CALM_MS: Millis = 20_000;
 
+/// A board that has not stood still for so long, as it does between moves however fast they are played, is told to be restless.
+const UNREST_MS: Millis = 10_000;
+
+/// The board has changed, and not stood still since.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unrest {
+    since: Millis,
+    /// It has gone on for long.
+    is_told: bool,
+}
+
 /// What is known of the unrest of each square, in the board's own numbering.
 #[derive(Debug, Default)]
 pub(super) struct Restless {
@@ -185,6 +196,34 @@ impl Table {
                 self.close_alert(Source::Misread(square), CloseReason::Restored);
             }
         }
+    }
+
+    /// A square that is read has changed.
+    pub(super) fn note_unrest(&mut self) {
+        let since = self.now;
+        self.unrest.get_or_insert(Unrest {
+            since,
+            is_told: false,
+        });
+    }
+
+    /// When it is told that the board does not stand still.
+    pub(super) fn unrest_due(&self) -> Option<Millis> {
+        let unrest = self.unrest.filter(|unrest| !unrest.is_told)?;
+        Some(unrest.since + UNREST_MS)
+    }
+
+    /// What was told of the board is not what it shows, and nobody can say what it does show.
+    pub(super) fn tell_unrest(&mut self) {
+        if let Some(unrest) = &mut self.unrest {
+            unrest.is_told = true;
+        }
+        self.publish_position();
+    }
+
+    /// Whether the board has not stood still for so long that no game can be read on it.
+    pub(super) fn is_restless(&self) -> bool {
+        self.unrest.is_some_and(|unrest| unrest.is_told)
     }
 
     fn tell_restless(&mut self, square: Square) {
