@@ -61,9 +61,16 @@ impl Table {
     }
 
     fn tell_fault(&mut self, fault: &Fault) {
-        let (audience, severity, state) = match fault.level {
+        let level = match fault.kind {
+            // The operator knows the square, and the arbiter would find nothing.
+            FaultKind::Displaced if self.are_restless(fault.squares) => {
+                fault.level.min(Level::Noted)
+            }
+            _ => fault.level,
+        };
+        let (audience, severity, state) = match level {
             _ if fault.is_gap() => {
-                let severity = match fault.level {
+                let severity = match level {
                     Level::Unsaid | Level::Noted => Severity::Info,
                     _ => Severity::Warn,
                 };

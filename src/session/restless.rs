@@ -4,7 +4,7 @@
 use super::Table;
 use super::alerts::{Notice, Source};
 use crate::Millis;
-use crate::board::{self, Contents, Picture};
+use crate::board::{self, Contents, Picture, Sense};
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
 use crate::sensing::{Context, Look, Sensing};
 use shakmaty::{Bitboard, Square};
@@ -114,7 +114,7 @@ impl Restless {
         self.squares.values().min().map(|last| last + CALM_MS)
     }
 
-    /// The squares that are calm by now: they are read again.
+    /// Those that are calm by now.
     fn take_calm(&mut self, now: Millis) -> Vec<Square> {
         let is_calm = |_: &Square, last: &mut Millis| *last + CALM_MS <= now;
         self.squares
@@ -153,6 +153,14 @@ impl Table {
     ) -> Vec<(Square, Contents)> {
         let found = self.restless.note(self.now, changes, &self.raw);
         if let Some(found) = found {
+            self.misreads.forget_last(found.square);
+            self.tell_restless(found.square);
+        }
+        if self.knows_men_again() {
+            self.read_left();
+            return changes.to_vec();
+        }
+        if let Some(found) = found {
             self.leave_restless(found);
         }
         let (unread, read): (Vec<_>, Vec<_>) = changes
@@ -181,20 +189,48 @@ impl Table {
         let (sensing, cx) = self.sensing();
         stop(sensing, &cx);
         self.sense_after_the_end(stop);
-        self.misreads.forget_last(square);
-        self.tell_restless(square);
     }
-    /// Squares that are calm again show what they show now; when they came to do so nobody knows.
+
+    /// Whether a game is followed on a board that names its men: whoever comes back to a restless square is known by his name, and what
+    /// the square shows is worth more than its unrest.
+    fn knows_men_again(&self) -> bool {
+        self.raw.sense() == Sense::Piece && self.context().following
+    }
+
+    /// Whether all that is wrong there is that these squares do not rest.
+    pub(super) fn are_restless(&self, squares: Bitboard) -> bool {
+        let stands = self.stands();
+        let mut raw = squares
+            .into_iter()
+            .map(|square| board::oriented(square, stands));
+        raw.all(|square| self.restless.contains(square))
+    }
+
+    /// Squares that were left unread before the game are read.
+    fn read_left(&mut self) {
+        let stands = self.stands();
+        let left = self.sensing.restless_squares().into_iter();
+        self.read_again(left.map(|square| board::oriented(square, stands)).collect());
+    }
+
+    /// Squares that are calm are read again.
     pub(super) fn read_calm(&mut self) {
         let now = self.now;
         let calm = self.restless.take_calm(now);
-        let shown = |square: &Square| Some((*square, self.raw.at(*square)?));
-        let changes: Vec<_> = calm.iter().filter_map(shown).collect();
-        self.read_squares(&changes, Look::Dump);
-        for square in calm {
-            if !self.misreads.is_often(square, now) {
-                self.close_alert(Source::Misread(square), CloseReason::Restored);
+        for square in &calm {
+            if !self.misreads.is_often(*square, now) {
+                self.close_alert(Source::Misread(*square), CloseReason::Restored);
             }
+        }
+        self.read_again(calm);
+    }
+
+    /// These squares show what they show now; when they came to do so nobody knows.
+    fn read_again(&mut self, squares: Vec<Square>) {
+        let shown = |square: Square| Some((square, self.raw.at(square)?));
+        let changes: Vec<_> = squares.into_iter().filter_map(shown).collect();
+        if !changes.is_empty() {
+            self.read_squares(&changes, Look::Dump);
         }
     }
 
@@ -232,7 +268,7 @@ impl Table {
             AlertKind::SquareFaulty,
             Audience::Operator,
             Severity::Info,
-            format!("{name} changes again and again, and is not read. Look at this square."),
+            format!("{name} changes again and again. Look at this square."),
         );
         notice.squares = Bitboard::from(name);
         self.raise(Source::Misread(square), notice);
