@@ -207,6 +207,25 @@ fn a_board_is_one_of_those_that_are_listed() {
     }
 }
 
+/// No other game is played than stands in the file.
+#[test]
+fn a_move_that_cannot_be_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("de.pgn");
+    fs::write(&file, "[White \"A\"]\n\n1. e4 e5 2. Sf3 Sc6 1-0\n").unwrap();
+    let file = file.to_str().unwrap();
+    let demo = cfg!(feature = "demo").then_some(&["demo", "--once"][..]);
+    for command in demo.into_iter().chain([&["simulate"][..]]) {
+        let refused = output(&[command, &["--pgn", file]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{command:?}");
+        let errors = stderr(&refused);
+        assert!(
+            errors.contains("game 1 of the PGN: 2. Sf3 cannot be read"),
+            "{errors}"
+        );
+    }
+}
+
 #[test]
 fn outputs_of_replay_exclude_each_other_as_its_help_says() {
     let outputs = ["--json", "--stages", "--summary", "--pgn"];

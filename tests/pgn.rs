@@ -17,6 +17,7 @@ use jadoube::game::pgn::{self, PgnTags, Scope};
 use jadoube::game::snapshot::{Move, Snapshot};
 use jadoube::game::{CompletedBy, Doubt, MoveState, Phase, ResultState};
 use jadoube::laws::Side;
+use jadoube::sim;
 use pgn_reader::{RawComment, RawTag, Reader, SanPlus, Skip, Visitor};
 use serde_json::{Value, json};
 use shakmaty::fen::Fen;
@@ -191,22 +192,7 @@ fn values_that_need_care() {
 
 #[test]
 fn games_that_were_played() {
-    let corpus = std::env::var_os("JADOUBE_CORPUS")
-        .map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"),
-            PathBuf::from,
-        )
-        .join("games");
-    let Ok(entries) = fs::read_dir(&corpus) else {
-        // The corpus is not ours to install: without it nothing is tested here, also under tests/run.
-        eprintln!("skipped: no corpus at {}", corpus.display());
-        return;
-    };
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("the corpus can be listed").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "pgn"))
-        .collect();
-    files.sort();
+    let Some(files) = corpus() else { return };
     for path in files {
         let mut samples = Vec::new();
         let text = fs::read(&path).expect("a file of the corpus can be read");
@@ -223,6 +209,53 @@ fn games_that_were_played() {
         }
         check(&path.display().to_string(), &samples);
     }
+}
+
+/// What virtual hands play is what another reader finds in the file.
+#[test]
+fn games_to_play_are_read_alike() {
+    let Some(files) = corpus() else { return };
+    for path in files {
+        let text = fs::read(&path).expect("a file of the corpus can be read");
+        let ours = sim::pgn::read(&text)
+            .into_iter()
+            .map(|game| game.map_or_else(|_| None, |game| Some(game.uci())))
+            .filter(|moves| moves.as_ref().is_none_or(|moves| !moves.is_empty()));
+        let mut reader = Reader::new(&text[..]);
+        let theirs = std::iter::from_fn(|| {
+            reader
+                .read_game(&mut Recorder)
+                .expect("a slice can be read")
+        })
+        .filter_map(|played| played.line)
+        .map(|line| line.moves.into_iter().map(|(uci, _)| uci).collect())
+        .filter(|moves: &Vec<String>| !moves.is_empty());
+        let (ours, theirs): (Vec<_>, Vec<_>) = (ours.collect(), theirs.collect());
+        assert_eq!(ours.len(), theirs.len(), "{}", path.display());
+        for (ours, theirs) in ours.into_iter().zip(theirs) {
+            assert_eq!(ours.unwrap_or(theirs.clone()), theirs, "{}", path.display());
+        }
+    }
+}
+
+/// The files of the corpus. It is not ours to install: without it nothing is tested here, also under `tests/run`.
+fn corpus() -> Option<Vec<PathBuf>> {
+    let corpus = std::env::var_os("JADOUBE_CORPUS")
+        .map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"),
+            PathBuf::from,
+        )
+        .join("games");
+    let Ok(entries) = fs::read_dir(&corpus) else {
+        eprintln!("skipped: no corpus at {}", corpus.display());
+        return None;
+    };
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("the corpus can be listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "pgn"))
+        .collect();
+    files.sort();
+    Some(files)
 }
 
 // --- what is written, and what must be read ---

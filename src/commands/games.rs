@@ -50,10 +50,12 @@ fn refused(error: PgnError) -> Failure {
     let advice = match &error.kind {
         PgnErrorKind::Start { .. } => "Correct the FEN tag of that game, or take the game out.",
         PgnErrorKind::Variant(_) => "Take that game out.",
-        PgnErrorKind::Move { .. } => {
+        PgnErrorKind::Move { .. } | PgnErrorKind::Unreadable { .. } => {
             "Correct the move (in English letters: K Q R B N), or take the game out."
         }
-        PgnErrorKind::Syntax(_) => "Correct that game, or take it out.",
+        PgnErrorKind::Unclosed { .. } | PgnErrorKind::AfterResult { .. } | PgnErrorKind::Tag(_) => {
+            "Correct that game, or take it out."
+        }
     };
     Failure::failed(error).advise(advice)
 }
@@ -100,7 +102,11 @@ mod tests {
         let cases: [(&[u8], &str, &str); 10] = [
             (b"", "there is no game in it", "in PGN"),
             (b"\n\n", "there is no game in it", "in PGN"),
-            (b"hello, world", "game 1 of the PGN has no moves", "in PGN"),
+            (
+                b"hello, world",
+                "1. hello, cannot be read",
+                "English letters",
+            ),
             (
                 b"[Event \"x\"]\n\n*\n",
                 "game 1 of the PGN has no moves",

@@ -2,15 +2,19 @@
 //!
 //! Only the main line, the clock times and the result are of interest to a pair of hands; variations and glyphs are passed over.
 
-use std::fmt;
-use std::ops::ControlFlow;
+mod tokens;
 
-use pgn_reader::{RawComment, RawTag, Reader, SanPlus, Visitor};
+use std::fmt;
+use std::mem;
+
 use shakmaty::fen::Fen;
+use shakmaty::san::{San, SanPlus};
 use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, Chess, Move, Outcome, Position, PositionError};
 
 use crate::Millis;
+use crate::text::one_line;
+use tokens::{Token, Tokens};
 
 /// One game, checked move by move: each of `moves` is legal where it stands.
 #[derive(Debug, Clone)]
@@ -82,6 +86,7 @@ pub struct PgnError {
     pub kind: PgnErrorKind,
 }
 
+/// A ply is counted from White's first move, so that its number reads as in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PgnErrorKind {
     /// The FEN tag cannot be read, or its position cannot be played from.
@@ -90,8 +95,14 @@ pub enum PgnErrorKind {
     Variant(String),
     /// A move of the main line that is not legal, or fits several men.
     Move { ply: usize, san: String },
-    /// The file breaks off or is no PGN.
-    Syntax(String),
+    /// What stands where a move of the main line should, and is none.
+    Unreadable { ply: usize, text: String },
+    /// A comment or a variation that begins at this ply has no end.
+    Unclosed { what: &'static str, ply: usize },
+    /// The game goes on after its result.
+    AfterResult { ply: usize, text: String },
+    /// A line of the tag pairs that is none.
+    Tag(String),
 }
 
 impl fmt::Display for PgnError {
@@ -107,136 +118,206 @@ impl fmt::Display for PgnError {
                     "variant \"{variant}\" is not played here; only chess and Chess960 are"
                 )
             }
-            PgnErrorKind::Move { ply, san } => write!(
-                f,
-                "{}{} {san} cannot be played",
-                ply.div_ceil(2),
-                if ply % 2 == 1 { "." } else { "..." }
-            ),
-            PgnErrorKind::Syntax(why) => write!(f, "{why}"),
+            PgnErrorKind::Move { ply, san } => {
+                write!(f, "{} {san} cannot be played", MoveNumber(*ply))
+            }
+            PgnErrorKind::Unreadable { ply, text } => {
+                write!(f, "{} {text} cannot be read", MoveNumber(*ply))
+            }
+            PgnErrorKind::Unclosed { what, ply } => {
+                write!(f, "a {what} at {} is never closed", MoveNumber(*ply))
+            }
+            PgnErrorKind::AfterResult { ply, text } => {
+                write!(f, "{} {text} stands after the result", MoveNumber(*ply))
+            }
+            PgnErrorKind::Tag(line) => write!(f, "the tag pair {line} cannot be read"),
         }
     }
 }
 
 impl std::error::Error for PgnError {}
 
-/// Reads every game of a PGN text; a game that cannot be played does not keep the others from being read.
-pub fn read(pgn: &[u8]) -> Vec<Result<SimGame, PgnError>> {
-    let mut reader = Reader::new(pgn);
-    let mut visitor = GameVisitor { number: 0 };
-    let mut games = Vec::new();
-    loop {
-        match reader.read_game(&mut visitor) {
-            Ok(Some(game)) => games.push(game),
-            Ok(None) => return games,
-            Err(error) => {
-                games.push(Err(PgnError {
-                    game: visitor.number.max(1),
-                    kind: PgnErrorKind::Syntax(error.to_string()),
-                }));
-                return games;
-            }
-        }
+struct MoveNumber(usize);
+
+impl fmt::Display for MoveNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dots = if self.0 % 2 == 1 { "." } else { "..." };
+        write!(f, "{}{dots}", self.0.div_ceil(2))
     }
 }
 
-struct GameVisitor {
+/// Reads every game of a PGN text; a game that cannot be played does not keep the others from being read.
+pub fn read(pgn: &[u8]) -> Vec<Result<SimGame, PgnError>> {
+    let text = String::from_utf8_lossy(pgn);
+    let mut games = Vec::new();
+    let mut reading: Option<Reading> = None;
+    for (token, is_after_blank) in Tokens::new(&text) {
+        if let Some(ended) = reading.take_if(|game| game.is_followed_by(&token, is_after_blank)) {
+            games.push(ended.finish());
+        }
+        let game = reading.get_or_insert_with(|| Reading::new(games.len() + 1));
+        game.take(token);
+    }
+    games.extend(reading.map(Reading::finish));
+    games
+}
+
+/// A game while it is read.
+struct Reading {
     number: usize,
+    tags: Vec<(String, String)>,
+    /// There was something else than tag pairs and comments.
+    is_begun: bool,
+    movetext: Option<Movetext>,
+    failed: Option<PgnErrorKind>,
 }
 
 struct Movetext {
     game: SimGame,
     position: Chess,
     clocks: Vec<Option<Millis>>,
+    /// How many variations are open.
+    variations: usize,
+    is_over: bool,
 }
 
-impl Visitor for GameVisitor {
-    type Tags = Vec<(String, String)>;
-    type Movetext = Movetext;
-    type Output = Result<SimGame, PgnError>;
-
-    fn begin_tags(&mut self) -> ControlFlow<Self::Output, Self::Tags> {
-        self.number += 1;
-        ControlFlow::Continue(Vec::new())
-    }
-
-    fn tag(
-        &mut self,
-        tags: &mut Self::Tags,
-        name: &[u8],
-        value: RawTag<'_>,
-    ) -> ControlFlow<Self::Output> {
-        tags.push((
-            String::from_utf8_lossy(name).into_owned(),
-            value.decode_utf8_lossy().into_owned(),
-        ));
-        ControlFlow::Continue(())
-    }
-
-    fn begin_movetext(&mut self, tags: Self::Tags) -> ControlFlow<Self::Output, Self::Movetext> {
-        match start(&tags) {
-            Ok((start, chess960)) => {
-                let mut game = SimGame::new(start.clone(), chess960, Vec::new());
-                game.number = self.number;
-                game.tags = tags;
-                ControlFlow::Continue(Movetext {
-                    game,
-                    position: start,
-                    clocks: Vec::new(),
-                })
-            }
-            Err(kind) => ControlFlow::Break(Err(PgnError {
-                game: self.number,
-                kind,
-            })),
+impl Reading {
+    fn new(number: usize) -> Reading {
+        Reading {
+            number,
+            tags: Vec::new(),
+            is_begun: false,
+            movetext: None,
+            failed: None,
         }
     }
 
-    fn san(&mut self, text: &mut Self::Movetext, san: SanPlus) -> ControlFlow<Self::Output> {
-        match san.san.to_move(&text.position) {
-            Ok(m) => {
-                text.position.play_unchecked(m);
-                text.game.moves.push(m);
-                text.clocks.push(None);
-                ControlFlow::Continue(())
+    /// Whether this is of the next game. Some files have games without tag pairs, and some have blank lines in the movetext.
+    fn is_followed_by(&self, token: &Token<'_>, is_after_blank: bool) -> bool {
+        let is_over = self.movetext.as_ref().is_some_and(|text| text.is_over);
+        let is_open = self
+            .movetext
+            .as_ref()
+            .is_some_and(|text| text.variations > 0);
+        match token {
+            Token::Tag { .. } | Token::BadTag(_) => self.is_begun,
+            Token::Comment(_) | Token::OpenComment => false,
+            token => {
+                self.is_begun
+                    && is_after_blank
+                    && !is_open
+                    && (is_over || *token == Token::Number("1"))
             }
-            Err(_) => ControlFlow::Break(Err(PgnError {
-                game: self.number,
-                kind: PgnErrorKind::Move {
-                    // Counted from the start position's own side to move, so that the number reads as in the file.
-                    ply: text.game.moves.len() + 1 + usize::from(text.game.start.turn().is_black()),
-                    san: san.to_string(),
-                },
-            })),
         }
     }
 
-    fn comment(
-        &mut self,
-        text: &mut Self::Movetext,
-        comment: RawComment<'_>,
-    ) -> ControlFlow<Self::Output> {
-        if let (Some(last), Some(clock)) =
-            (text.clocks.last_mut(), clock_command(comment.as_bytes()))
+    /// What comes after a fault is of no interest.
+    fn take(&mut self, token: Token<'_>) {
+        self.is_begun |= !matches!(
+            token,
+            Token::Tag { .. } | Token::BadTag(_) | Token::Comment(_)
+        );
+        if self.failed.is_none() {
+            self.failed = self.read(token).err();
+        }
+    }
+
+    fn read(&mut self, token: Token<'_>) -> Result<(), PgnErrorKind> {
+        match token {
+            Token::Tag { name, value } => self.tags.push((name.to_owned(), value)),
+            Token::BadTag(line) => return Err(PgnErrorKind::Tag(quoted(line))),
+            Token::Comment(comment) => {
+                if let Some(text) = &mut self.movetext {
+                    text.comment(comment);
+                }
+            }
+            token => {
+                let text = match &mut self.movetext {
+                    Some(text) => text,
+                    none => none.insert(Movetext::new(self.number, mem::take(&mut self.tags))?),
+                };
+                text.take(token)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<SimGame, PgnError> {
+        let game = self.number;
+        let finished = match (self.failed, self.movetext) {
+            (Some(kind), _) => Err(kind),
+            (None, Some(text)) => text.finish(),
+            (None, None) => Movetext::new(game, self.tags).and_then(Movetext::finish),
+        };
+        finished.map_err(|kind| PgnError { game, kind })
+    }
+}
+
+impl Movetext {
+    fn new(number: usize, tags: Vec<(String, String)>) -> Result<Movetext, PgnErrorKind> {
+        let (position, chess960) = start(&tags)?;
+        let mut game = SimGame::new(position.clone(), chess960, Vec::new());
+        game.number = number;
+        game.tags = tags;
+        Ok(Movetext {
+            game,
+            position,
+            clocks: Vec::new(),
+            variations: 0,
+            is_over: false,
+        })
+    }
+
+    fn take(&mut self, token: Token<'_>) -> Result<(), PgnErrorKind> {
+        match token {
+            Token::VariationBegins => self.variations += 1,
+            Token::VariationEnds if self.variations > 0 => self.variations -= 1,
+            Token::VariationEnds => return Err(self.unreadable(")")),
+            Token::OpenComment => return Err(self.unclosed("comment")),
+            // What else stands in a variation is not played.
+            Token::Word(word) if self.variations == 0 => self.word(word)?,
+            Token::Outcome(outcome) if self.variations == 0 => {
+                self.game.result = outcome;
+                self.is_over = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), PgnErrorKind> {
+        let ply = self.ply();
+        if self.is_over {
+            let text = quoted(word);
+            return Err(PgnErrorKind::AfterResult { ply, text });
+        }
+        let san = san(word).ok_or_else(|| self.unreadable(word))?;
+        let unplayable = |_| PgnErrorKind::Move {
+            ply,
+            san: quoted(word),
+        };
+        let m = san.to_move(&self.position).map_err(unplayable)?;
+        self.position.play_unchecked(m);
+        self.game.moves.push(m);
+        self.clocks.push(None);
+        Ok(())
+    }
+
+    fn comment(&mut self, comment: &str) {
+        if self.variations == 0
+            && let (Some(last), Some(clock)) = (self.clocks.last_mut(), clock_command(comment))
         {
             *last = Some(clock);
         }
-        ControlFlow::Continue(())
     }
 
-    fn outcome(
-        &mut self,
-        text: &mut Self::Movetext,
-        outcome: Outcome,
-    ) -> ControlFlow<Self::Output> {
-        text.game.result = outcome;
-        ControlFlow::Continue(())
-    }
-
-    fn end_game(&mut self, text: Self::Movetext) -> Self::Output {
-        let mut game = text.game;
-        if text.clocks.iter().any(Option::is_some) {
-            game.clocks = Some(text.clocks);
+    fn finish(self) -> Result<SimGame, PgnErrorKind> {
+        if self.variations > 0 {
+            return Err(self.unclosed("variation"));
+        }
+        let mut game = self.game;
+        if self.clocks.iter().any(Option::is_some) {
+            game.clocks = Some(self.clocks);
         }
         if game.result == Outcome::Unknown
             && let Some(Ok(result)) = game.tag("Result").map(str::parse)
@@ -245,6 +326,39 @@ impl Visitor for GameVisitor {
         }
         Ok(game)
     }
+
+    /// Counted from the start position's own side to move.
+    fn ply(&self) -> usize {
+        self.game.moves.len() + 1 + usize::from(self.game.start.turn().is_black())
+    }
+
+    fn unreadable(&self, text: &str) -> PgnErrorKind {
+        PgnErrorKind::Unreadable {
+            ply: self.ply(),
+            text: quoted(text),
+        }
+    }
+
+    fn unclosed(&self, what: &'static str) -> PgnErrorKind {
+        PgnErrorKind::Unclosed {
+            what,
+            ply: self.ply(),
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    one_line(text, MOST_SHOWN)
+}
+
+/// Castling is written with noughts too, and with the dashes of a typesetter.
+fn san(word: &str) -> Option<San> {
+    let is_castling = word.starts_with(['0', 'O']);
+    let read = match is_castling {
+        true => word.replace('0', "O").replace(['–', '—'], "-").parse(),
+        false => word.parse::<SanPlus>(),
+    };
+    read.ok().map(|plus| plus.san)
 }
 
 /// The start position that the tags ask for.
@@ -296,9 +410,8 @@ fn chess960_variant(variant: &str) -> Option<bool> {
 }
 
 /// The time of a `[%clk H:MM:SS]` command in a comment; exporters wrap lines inside it.
-fn clock_command(comment: &[u8]) -> Option<Millis> {
-    let text = std::str::from_utf8(comment).ok()?;
-    let rest = &text[text.find("[%clk")? + "[%clk".len()..];
+fn clock_command(comment: &str) -> Option<Millis> {
+    let rest = &comment[comment.find("[%clk")? + "[%clk".len()..];
     let time = rest[..rest.find(']')?].trim();
     let mut parts = time.split(':');
     let hours: u64 = parts.next()?.parse().ok()?;
@@ -312,6 +425,9 @@ fn clock_command(comment: &[u8]) -> Option<Millis> {
     }
     Some(((hours * 60 + minutes) * 60 + whole) * 1000 + tenths * 100)
 }
+
+/// Characters of the file that an error quotes.
+const MOST_SHOWN: usize = 60;
 
 #[cfg(test)]
 mod tests {
@@ -343,6 +459,62 @@ mod tests {
             "game 2 of the PGN: 2. Ke3 cannot be played"
         );
         assert!(games[2].is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_no_other_game_is_played() {
+        for (pgn, what) in [
+            ("1. Sf3 Sf6 2. c4 c5 1-0", "1. Sf3 cannot be read"),
+            ("1. e4 e5 2. Nf33 Nc6", "2. Nf33 cannot be read"),
+            ("1. e4 e5 2. Nf3 N", "2... N cannot be read"),
+            ("1. e4 e5 1/2-", "2. 1/2- cannot be read"),
+            ("1. e4 ♞f6 *", "1... ♞f6 cannot be read"),
+            ("1. e4 e5+- Nf3 *", "1... e5+- cannot be read"),
+            ("1. e4 e5) 2. Nf3", "2. ) cannot be read"),
+            ("1. e4 e5 2. -- *", "2. -- cannot be played"),
+            ("1. e4 {the best e5", "a comment at 1... is never closed"),
+            ("1. e4 (1. d4 d5 1-0", "a variation at 1... is never closed"),
+            ("1. e4 1-0 e5", "1... e5 stands after the result"),
+            (
+                "[White \"A]\n[Black \"B\"]\n\n1. e4 *",
+                "the tag pair [White \"A] cannot be read",
+            ),
+        ] {
+            let error = one(pgn).unwrap_err();
+            assert_eq!(error.to_string(), format!("game 1 of the PGN: {what}"));
+        }
+        let latin: &[u8] = b"1. e4 \xce-\xce *";
+        assert!(read(latin)[0].is_err());
+    }
+
+    #[test]
+    fn a_game_ends_with_its_result_or_before_tags_or_the_number_one() {
+        let games = read(b"1. e4\n\n1. d4 d5\n\n2. c4 *\n\nc4 {x} 1-0 {resigns}\n\n[White \"A\"]\n\n\n{y} 1. Nf3 (1. a3\n\n1. a4)\n[White \"B\"]\n\n*\n");
+        let read: Vec<_> = games
+            .iter()
+            .map(|game| {
+                let game = game.as_ref().unwrap();
+                (game.tag("White").unwrap_or_default(), game.uci().join(" "))
+            })
+            .collect();
+        let expected = [
+            ("", "e2e4"),
+            ("", "d2d4 d7d5 c2c4"),
+            ("", "c2c4"),
+            ("A", "g1f3"),
+            ("B", ""),
+        ];
+        assert_eq!(
+            read,
+            expected.map(|(white, moves)| (white, moves.to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_long_tag_pair_is_read() {
+        let name = "x".repeat(3_000_000);
+        let game = one(&format!("[White \"{name}\"]\n\n1. e4 *\n")).unwrap();
+        assert_eq!(game.tag("White"), Some(&*name));
     }
 
     #[test]
@@ -386,7 +558,7 @@ mod tests {
             "[%clk a:b:c]",
             "[%clk 0:00:1.]",
         ] {
-            assert_eq!(clock_command(comment.as_bytes()), None, "{comment}");
+            assert_eq!(clock_command(comment), None, "{comment}");
         }
     }
 }
