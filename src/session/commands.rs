@@ -422,6 +422,7 @@ impl Table {
                         .into(),
                 );
             };
+            self.check_at_rest()?;
             let picture = self.raw.oriented(self.stands());
             check_named(&picture, false)?;
             let shown = shown(&picture, &Board::empty());
@@ -434,6 +435,7 @@ impl Table {
         if picture.agrees_with(tip.board()) && turn == tip.turn() {
             return Ok(Action::Agree);
         }
+        self.check_at_rest()?;
         if !picture.agrees_with(tip.board()) {
             check_named(picture, true)?;
         }
@@ -444,6 +446,18 @@ impl Table {
             position: Position::from_board(shown, turn, mode),
             from_board: true,
         })
+    }
+
+    /// A man in a hand would be missing from a position that is accepted now.
+    fn check_at_rest(&self) -> Outcome {
+        let rests_at = self.changed_at.map(|at| at + self.settings.games.accepted);
+        if rests_at.is_some_and(|at| at > self.now) {
+            return Err(
+                "the board is not at rest; put the men down and send it again a second later"
+                    .into(),
+            );
+        }
+        Ok(())
     }
 
     /// A running game without a record begins with what the board shows; somebody who asks for that arms it.
@@ -669,6 +683,40 @@ mod tests {
                 .starts_with("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")
         );
         assert_eq!(game.phase, Phase::Playing);
+    }
+
+    #[test]
+    fn no_position_is_accepted_while_a_man_is_in_a_hand() {
+        let accept = r#"{"verb":"accept_position","args":{"turn":"white"}}"#;
+        let raw = |name: &str| crate::board::dgt::raw_square(name.parse().expect("a square"));
+        for armed in [false, true] {
+            let mut hall = Hall::new();
+            let mut board = VirtualBoard::default();
+            for square in ["a7", "b7", "c7"] {
+                board.set_square(raw(square), PieceCode::Empty);
+            }
+            hall.read(&mut board);
+            if armed {
+                assert!(hall.say(r#"{"verb":"arm"}"#).ok);
+            }
+            hall.now += 5_000;
+            let pawn = board.squares()[usize::from(raw("e2").index())];
+            for (square, man) in [("e2", PieceCode::Empty), ("e4", pawn)] {
+                let told = board.set_square(raw(square), man);
+                hall.session.handle_bytes(hall.now, &told);
+                let refused = hall.say(accept).error.expect("the board moves");
+                assert!(refused.contains("not at rest"), "{refused}");
+            }
+            hall.now += 1_000;
+            assert_eq!(hall.say(accept).error, None);
+            let game = hall.games.last().expect("a game was told");
+            assert!(
+                game.start_fen
+                    .starts_with("rnbqkbnr/3ppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR w"),
+                "{}",
+                game.start_fen
+            );
+        }
     }
 
     #[test]

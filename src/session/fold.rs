@@ -36,6 +36,7 @@ impl Table {
             settings,
             now,
             raw: Picture::default(),
+            changed_at: None,
             orientation: None,
             link: Link::Missing,
             names: link::Names::default(),
@@ -221,6 +222,13 @@ impl Table {
             .collect();
         let read = self.without_restless(&changes);
         self.watch_misreads(&read);
+        // What is read for the first time may have stood there for long.
+        if read
+            .iter()
+            .any(|(square, _)| self.raw.at(*square).is_some())
+        {
+            self.changed_at = Some(self.now);
+        }
         for (square, contents) in &changes {
             self.raw.set(*square, *contents);
         }

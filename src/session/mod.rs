@@ -71,6 +71,8 @@ struct Table {
     // --- the board ---
     abilities: board::Abilities,
     raw: Picture,
+    /// When a square was last seen to change.
+    changed_at: Option<Millis>,
     orientation: Option<Orientation>,
     orientation_setting: OrientationSetting,
     link: Link,

@@ -64,6 +64,8 @@ pub struct GameTiming {
     pub array_before_move: Millis,
     /// A set-up with all men on the board but not where they belong is told after this time.
     pub setup_wrong: Millis,
+    /// What has stood for so long is no half of a move: `accept_position` takes it.
+    pub accepted: Millis,
     /// A clock that stands for so long in a game is told to the operator.
     pub clock_stopped: Millis,
 }
@@ -74,6 +76,7 @@ impl Default for GameTiming {
             array: 10_000,
             array_before_move: 2_000,
             setup_wrong: 5_000,
+            accepted: 1_000,
             clock_stopped: 60_000,
         }
     }
