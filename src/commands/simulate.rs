@@ -138,7 +138,14 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let mut stop = Stop::new()?;
         if let Some(path) = &args.link {
             port = port.with_link(path).map_err(|error| {
-                Failure::failed(error).context(format!("link {}", path.display()))
+                let in_use = error.kind() == io::ErrorKind::AlreadyExists;
+                let failure = Failure::failed(error).context(format!("link {}", path.display()));
+                match in_use {
+                    true => {
+                        failure.advise("Name another with --link, or remove it if it is left over.")
+                    }
+                    false => failure,
+                }
             })?;
         }
         print_line(port.path())?;
@@ -347,25 +354,31 @@ struct Link {
 }
 
 impl Link {
-    /// Puts the link in place of an older one. A file that is no link is left alone.
+    /// Puts the link in place of an older one that leads nowhere any more. Whatever else is there is left alone.
     fn new(path: &Path, target: &str) -> io::Result<Link> {
-        match fs::symlink_metadata(path) {
-            Ok(old) if !old.file_type().is_symlink() => {
-                return Err(io::Error::new(
-                    io::ErrorKind::AlreadyExists,
-                    "there is a file of this name that is no link",
+        let mut link = Link {
+            path: path.to_owned(),
+            target: target.into(),
+        };
+        link.point_to(target)?;
+        Ok(link)
+    }
+
+    /// While our board is unplugged the name may go to another.
+    fn point_to(&mut self, target: &str) -> io::Result<()> {
+        let in_use = |what: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        match fs::read_link(&self.path) {
+            Ok(old) if old != self.target && old != Path::new(target) && self.path.exists() => {
+                return in_use(format!(
+                    "it leads to {}, which is there: another board may be behind it",
+                    old.display()
                 ));
+            }
+            Err(_) if fs::symlink_metadata(&self.path).is_ok() => {
+                return in_use("there is a file of this name that is no link".into());
             }
             _ => {}
         }
-        place(path, target)?;
-        Ok(Link {
-            path: path.to_owned(),
-            target: target.into(),
-        })
-    }
-
-    fn point_to(&mut self, target: &str) -> io::Result<()> {
         place(&self.path, target)?;
         self.target = target.into();
         Ok(())
@@ -573,6 +586,29 @@ mod tests {
         drop(second);
         assert!(fs::symlink_metadata(&path).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_that_leads_to_a_board_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board");
+        let ports = ["one", "two", "three"].map(|name| folder.path().join(name));
+        let [one, two, three] = ports.each_ref().map(|port| port.to_str().unwrap());
+        fs::write(one, "").unwrap();
+        fs::write(two, "").unwrap();
+        let mut first = Link::new(&path, one).unwrap();
+        let refused = Link::new(&path, two).unwrap_err();
+        assert!(refused.to_string().contains(one), "{refused}");
+        assert_eq!(fs::read_link(&path).unwrap(), ports[0]);
+        // Its own board comes back under another name, or the same.
+        first.point_to(one).unwrap();
+        first.point_to(three).unwrap();
+        let second = Link::new(&path, two).unwrap();
+        assert!(first.point_to(one).is_err());
+        drop(first);
+        assert_eq!(fs::read_link(&path).unwrap(), ports[1]);
+        drop(second);
+        assert!(fs::symlink_metadata(&path).is_err());
     }
 
     #[test]
