@@ -26,6 +26,9 @@ pub struct Replayed {
     /// Commands that could not be carried out, and lines that could not be read as commands.
     pub refused: Vec<String>,
     pub skipped_bytes: u64,
+    /// Bytes that came from the board, and what could be read of them.
+    pub received_bytes: u64,
+    pub messages: u64,
 }
 
 /// A trace asks for something that is not a setting.
@@ -82,7 +85,10 @@ pub fn replay(trace: &Trace, settings: Settings) -> Replayed {
         let at = line.at_ms;
         run.advance(at);
         match &line.event {
-            Line::FromBoard(bytes) => run.session.handle_bytes(at, bytes),
+            Line::FromBoard(bytes) => {
+                run.done.received_bytes += bytes.len() as u64;
+                run.session.handle_bytes(at, bytes);
+            }
             Line::ToBoard(_) => {}
             Line::Command(text) => match Command::parse(text, None) {
                 Ok(mut command) => {
@@ -115,6 +121,7 @@ pub fn replay(trace: &Trace, settings: Settings) -> Replayed {
     let end = trace.end_ms() + RUN_ON_MS;
     run.advance(end);
     run.done.skipped_bytes = run.session.skipped_bytes();
+    run.done.messages += run.session.messages();
     run.done
 }
 
@@ -181,6 +188,7 @@ impl Run {
         let skipped = self.session.skipped_bytes();
         let mut session = Session::restore(settings.clone(), &self.entries, now);
         session.resume(now, &unfinished, skipped);
+        self.done.messages += self.session.messages();
         self.session = session;
     }
 }

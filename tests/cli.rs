@@ -485,6 +485,45 @@ async fn a_port_is_recorded_until_it_is_stopped() {
     );
 }
 
+/// What cannot be read is recorded all the same, and said while there is time to mend it; a replay says it too.
+#[tokio::test]
+async fn a_recording_of_another_make_is_told() {
+    let (mut board, mut line) = SerialStream::pair().unwrap();
+    let path = line.name().unwrap();
+    line.set_exclusive(false).unwrap();
+    let _held = fs::File::open(&path).unwrap();
+    drop(line);
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("game.trace");
+    let trace = trace.to_str().unwrap();
+    let log = folder.path().join("log");
+    let child = jadoube(&["record", "--port", &path, "--out", trace])
+        .stderr(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    board.write_all(b"$H,1,club-7\r\n").await.unwrap();
+    let said = |what: &str| {
+        until_blocking(what, DEADLINE, || {
+            let text = fs::read_to_string(&log).ok()?;
+            text.contains(what).then_some(())
+        })
+    };
+    said("none of 13 bytes can be read as dgt");
+    said("name it with --board (psb1)");
+    send("-INT", &child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    said("13 bytes recorded");
+
+    let replayed = self::output(&["replay", trace]);
+    assert_eq!(replayed.status.code(), Some(0));
+    let errors = stderr(&replayed);
+    assert!(
+        errors.contains("none of its 13 bytes can be read as dgt"),
+        "{errors}"
+    );
+}
+
 fn send(signal: &str, child: &Child) {
     let killed = Command::new("kill")
         .args([signal, &child.id().to_string()])

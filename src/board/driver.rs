@@ -146,6 +146,7 @@ pub struct Driver {
     dump_heard_at: Millis,
     silent: bool,
     skipped_bytes: u64,
+    messages: u64,
     /// A message has come since the port was opened.
     spoken: bool,
     /// When the last message came, or the port was opened; and what was skipped since.
@@ -213,6 +214,7 @@ impl Driver {
             dump_heard_at: 0,
             silent: false,
             skipped_bytes: 0,
+            messages: 0,
             spoken: false,
             message_at: 0,
             skipped_since: 0,
@@ -284,6 +286,7 @@ impl Driver {
         let Driver {
             dialect,
             skipped_bytes,
+            messages,
             dump_wanted,
             dump_heard_at,
             dump_asked_at,
@@ -298,6 +301,7 @@ impl Driver {
                 *dump_wanted |= *loss;
             } else {
                 is_message = true;
+                *messages += 1;
                 *skipped_since = 0;
             }
             match reading {
@@ -457,6 +461,11 @@ impl Driver {
     /// Bytes that were no part of a frame, since the session began.
     pub fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
+    }
+
+    /// What could be read, since the session began.
+    pub fn messages(&self) -> u64 {
+        self.messages
     }
 
     /// What has come of a frame that is not complete yet.

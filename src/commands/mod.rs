@@ -68,6 +68,13 @@ fn families(works: fn(Family) -> bool) -> impl TypedValueParser<Value = Family> 
     PossibleValuesParser::new(working.map(Family::as_str)).try_map(|word| word.parse::<Family>())
 }
 
+/// The other makes of boards that this build reads.
+fn others(family: Family) -> String {
+    let all = Family::ALL.iter().copied();
+    let others = all.filter(|other| *other != family && crate::board::is_supported(*other));
+    others.map(Family::as_str).collect::<Vec<_>>().join(", ")
+}
+
 impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {

@@ -11,12 +11,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::Failure;
 use super::stop::Stop;
+use super::{Failure, others};
 use crate::Millis;
-use crate::board;
+use crate::board::{self, Driver, Watch};
 use crate::daemon::serial::{self, Devices, OpenError, Port, Roots, speeds};
 use crate::trace::{Event, Header, Writer};
 use crate::wire::Family;
@@ -55,7 +55,6 @@ async fn record(args: &Args) -> Result<(), Failure> {
             .context(format!("{path}: the speed of its line"))
             .advise("Unplug the board and plug it in again.")
     })?;
-    let opening = board::dialect(family).map_or_else(Vec::new, |dialect| dialect.opening());
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -72,7 +71,7 @@ async fn record(args: &Args) -> Result<(), Failure> {
     let unwritten = |error: io::Error| Failure::failed(error).context(out.display().to_string());
     let writer = Writer::new(&file, &header).map_err(unwritten)?;
     tracing::info!("recording {path} into {}; Ctrl-C ends it", out.display());
-    let mut recorder = Recorder::new(writer, opening, Pace::default());
+    let mut recorder = Recorder::new(writer, family, Pace::default());
     let mut reopen = || {
         let mut port = serial::open(Path::new(path)).map_err(io::Error::other)?;
         port.set_speed(speed)?;
@@ -83,7 +82,19 @@ async fn record(args: &Args) -> Result<(), Failure> {
     file.sync_all().map_err(unwritten)?;
     recorded.map_err(unwritten)?;
     tracing::info!("{} bytes recorded", recorder.received);
-    Ok(())
+    match recorder.is_unread() {
+        true => Err(Failure::failed(recorder.unread())
+            .context(out.display().to_string())
+            .advise(another_make(family))),
+        false => Ok(()),
+    }
+}
+
+fn another_make(family: Family) -> String {
+    format!(
+        "If the board is of another make, name it with --board ({}); jadoube ports tells what answers there.",
+        others(family)
+    )
 }
 
 /// What is asked first at such a port. Nothing is tried out: a recording is to show what one board says to one opening.
@@ -97,11 +108,16 @@ fn likely_family(port: &Port) -> Family {
 /// Writes what comes from a port, and what is sent there to make it come.
 struct Recorder<W> {
     writer: Writer<W>,
+    /// Reads along, to tell whether there is anything to read.
+    driver: Driver,
+    family: Family,
     /// What makes the board report.
     opening: Vec<Vec<u8>>,
     pace: Pace,
     start: Instant,
     received: u64,
+    /// It was said that nothing can be read.
+    is_told: bool,
 }
 
 /// How long is waited for what.
@@ -114,6 +130,8 @@ struct Pace {
     retry: Duration,
     /// For a write that a full or dead line takes no more.
     write: Duration,
+    /// For something that can be read, until it is said that there is nothing.
+    patience: Duration,
 }
 
 impl Default for Pace {
@@ -123,18 +141,23 @@ impl Default for Pace {
             spacing: Duration::from_millis(100),
             retry: Duration::from_secs(1),
             write: Duration::from_secs(1),
+            patience: Duration::from_secs(10),
         }
     }
 }
 
 impl<W: Write> Recorder<W> {
-    fn new(writer: Writer<W>, opening: Vec<Vec<u8>>, pace: Pace) -> Recorder<W> {
+    fn new(writer: Writer<W>, family: Family, pace: Pace) -> Recorder<W> {
+        let opening = board::dialect(family).map_or_else(Vec::new, |dialect| dialect.opening());
         Recorder {
             writer,
+            driver: Driver::new(family, Watch::Ignore),
+            family,
             opening,
             pace,
             start: Instant::now(),
             received: 0,
+            is_told: false,
         }
     }
 
@@ -181,6 +204,7 @@ impl<W: Write> Recorder<W> {
         loop {
             // A far time stands for none.
             let due = next.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            let patient_until = self.start + self.pace.patience;
             tokio::select! {
                 read = from_board.read(&mut buffer) => match read {
                     // A serial port has no end: this is how a plug that is pulled reads.
@@ -188,11 +212,16 @@ impl<W: Write> Recorder<W> {
                     Ok(count) => {
                         let bytes = buffer.get(..count).unwrap_or(&buffer).to_vec();
                         self.received += bytes.len() as u64;
+                        self.driver.handle_bytes(self.now(), &bytes, |_| {});
                         self.write(Event::FromBoard(bytes))?;
                     }
                     Err(error) => return Ok(error.to_string()),
                 },
-                () = tokio::time::sleep_until(due) => {
+                () = sleep_until(patient_until), if self.is_unread() && !self.is_told => {
+                    self.is_told = true;
+                    tracing::warn!("{}. {}", self.unread(), another_make(self.family));
+                }
+                () = sleep_until(due) => {
                     let Some(command) = next.and_then(|_| commands.next()) else {
                         next = None;
                         continue;
@@ -211,9 +240,24 @@ impl<W: Write> Recorder<W> {
 
     /// Writes one line and sends it off at once: whatever happens next, it is recorded.
     fn write(&mut self, event: Event) -> io::Result<()> {
-        let at_ms = Millis::try_from(self.start.elapsed().as_millis()).unwrap_or(Millis::MAX);
-        self.writer.event(at_ms, &event)?;
+        self.writer.event(self.now(), &event)?;
         self.writer.flush()
+    }
+
+    fn now(&self) -> Millis {
+        Millis::try_from(self.start.elapsed().as_millis()).unwrap_or(Millis::MAX)
+    }
+
+    fn is_unread(&self) -> bool {
+        self.driver.messages() == 0
+    }
+
+    /// What is wrong where nothing can be read.
+    fn unread(&self) -> String {
+        match self.received {
+            0 => format!("nothing has come from the board, asked as {}", self.family),
+            count => format!("none of {count} bytes can be read as {}", self.family),
+        }
     }
 }
 
@@ -262,6 +306,7 @@ mod tests {
             spacing: Duration::from_millis(1),
             retry: Duration::from_millis(1),
             write: Duration::from_secs(5),
+            patience: Duration::from_millis(1),
         }
     }
 
@@ -281,7 +326,7 @@ mod tests {
         let mut ports = vec![Ok(second), Err(io::ErrorKind::NotFound.into())];
         let (stop, stopped) = oneshot::channel::<()>();
         let writer = Writer::new(Vec::new(), &Header::default()).unwrap();
-        let mut recorder = Recorder::new(writer, opening(), quick());
+        let mut recorder = Recorder::new(writer, Family::Dgt, quick());
         // The last one is refused until the end, which is told once it is asked for.
         let mut stop = Some(stop);
         let mut reopen = || {
@@ -333,7 +378,7 @@ mod tests {
         }
         let (port, _board) = tokio::io::duplex(64);
         let writer = Writer::new(Full, &Header::default()).unwrap();
-        let mut recorder = Recorder::new(writer, opening(), quick());
+        let mut recorder = Recorder::new(writer, Family::Dgt, quick());
         let mut reopen = || Err(io::ErrorKind::NotFound.into());
         let recorded = recorder.run(port, &mut reopen, std::future::pending());
         let recorded = timeout(DEADLINE, recorded).await.unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Failure, print_with};
+use super::{Failure, others, print_with};
 use crate::config::Config;
 use crate::publish::Severity;
 use crate::replay::{self, JsonLine, Replayed, Summary};
@@ -56,9 +56,9 @@ pub fn run(args: Args) -> Result<(), Failure> {
                         .advise("Mend the head of the trace: its lines that begin with #.")
                 })?;
             settings.stages = args.stages;
-            Ok(replay::replay(&trace, settings))
+            Ok((trace.header.board, replay::replay(&trace, settings)))
         });
-        let replayed = match replayed.map_err(|failure| failure.context(shown(path))) {
+        let (family, replayed) = match replayed.map_err(|failure| failure.context(shown(path))) {
             Ok(replayed) => replayed,
             Err(failure) if !several => return Err(failure),
             Err(failure) => {
@@ -67,6 +67,14 @@ pub fn run(args: Args) -> Result<(), Failure> {
                 continue;
             }
         };
+        if replayed.received_bytes > 0 && replayed.messages == 0 {
+            tracing::warn!(
+                "{}: none of its {} bytes can be read as {family}; if the board was of another make ({}), say so in its line # board:",
+                shown(path),
+                replayed.received_bytes,
+                others(family)
+            );
+        }
         for refused in &replayed.refused {
             tracing::warn!("{}: {refused}", shown(path));
         }

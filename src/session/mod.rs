@@ -274,6 +274,11 @@ impl Session {
         self.driver.skipped_bytes()
     }
 
+    /// How often the board said something that could be read, since the session began or was restored.
+    pub fn messages(&self) -> u64 {
+        self.driver.messages()
+    }
+
     /// All retained publications as they stand, for a broker that may have lost them.
     pub fn snapshot(&mut self) -> Vec<Publication> {
         self.table.snapshot()
