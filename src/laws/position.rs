@@ -154,6 +154,13 @@ impl Position {
             .saturating_add(setup.turn.fold_wb(0, 1))
     }
 
+    /// The number of a ply that is played from here, the first being 1, as people write it: `23.` or `23...`
+    pub fn number_of(&self, ply: u32) -> String {
+        let half = self.plies_before().saturating_add(ply.saturating_sub(1));
+        let dots = if half.is_multiple_of(2) { "." } else { "..." };
+        format!("{}{dots}", half / 2 + 1)
+    }
+
     /// The position as the Laws know it, if they do.
     pub fn legal(&self) -> Option<&Chess> {
         match &self.inner {
@@ -863,6 +870,19 @@ fn push(moves: &mut MoveList, m: Move) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plies_are_numbered_from_where_they_begin() {
+        let late = |number: u32| {
+            let fen = format!("8/8/8/8/8/k7/8/K6R b - - 0 {number}");
+            Position::from_fen(&fen, false).expect("a test's position")
+        };
+        assert_eq!(Position::initial().number_of(1), "1.");
+        assert_eq!(Position::initial().number_of(46), "23...");
+        assert_eq!(late(40).number_of(1), "40...");
+        assert_eq!(late(40).number_of(2), "41.");
+        assert_eq!(late(u32::MAX).plies_before(), u32::MAX);
+    }
 
     /// What is asked of one man alone is answered as by all moves, in their order.
     #[test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::news::News;
 use crate::Millis;
+use crate::laws::position::Position;
 use crate::publish::{
     AlertBody, BoardStatus, Clock, CompletedBy, Event, EventKind, Link, Move, Running, Severity,
 };
@@ -21,6 +22,8 @@ pub struct Narrator {
 
 #[derive(Debug, Default)]
 struct Table {
+    /// Where the game begins, or goes on after a position was accepted.
+    start: Option<Position>,
     moves: HashMap<u32, Move>,
     running: Option<Running>,
     link: Option<Link>,
@@ -54,7 +57,11 @@ impl Narrator {
             News::Event(event) => table.event(event)?,
             News::Clock(clock) => table.clock(clock)?,
             News::Status(status) => table.status(status)?,
-            News::Game(_) | News::Pgn { .. } | News::Archive { .. } => return None,
+            News::Game(game) => {
+                table.begin(&game.start_fen);
+                return None;
+            }
+            News::Pgn { .. } | News::Archive { .. } => return None,
         };
         let width = self.width;
         let line = format!("table {name:<width$}  {words}");
@@ -71,7 +78,8 @@ impl Narrator {
 impl Table {
     fn event(&mut self, event: &Event) -> Option<(Tone, String)> {
         Some(match &event.kind {
-            EventKind::GameStarted { .. } => {
+            EventKind::GameStarted { start_fen } => {
+                self.begin(start_fen);
                 self.moves.clear();
                 (Tone::Good, "a game begins".into())
             }
@@ -84,8 +92,9 @@ impl Table {
                 ply, by, clk_ms, ..
             } => {
                 let san = self.moves.get(ply).map_or("?", |told| &told.san);
-                let number = ply.div_ceil(2);
-                let dots = if ply % 2 == 1 { "." } else { "..." };
+                let start = self.start.get_or_insert_with(Position::initial);
+                let number = start.number_of(*ply);
+                let (number, dots) = number.split_at(number.trim_end_matches('.').len());
                 let by = match by {
                     CompletedBy::Press => "",
                     CompletedBy::Reply => "  by the reply",
@@ -128,6 +137,11 @@ impl Table {
             ),
             _ => return None,
         })
+    }
+
+    fn begin(&mut self, start_fen: &str) {
+        // Read so, any castling right is one; here only its numbers count.
+        self.start = Position::from_fen(start_fen, true).ok();
     }
 
     /// A running clock changes sides with each move, which then shows its time. What is left is the clock's start and its stop.
@@ -247,6 +261,23 @@ mod tests {
             heard(&mut narrator, topic, &completed).as_deref(),
             Some("table 2    12.   Nf3      0:02:31")
         );
+    }
+
+    #[test]
+    fn moves_are_numbered_from_where_the_game_begins() {
+        let mut narrator = Narrator::new(false, ["2"]);
+        let topic = "edge/demo/board/2/event";
+        let started = format!(
+            r#"{{{ENVELOPE},"type":"game_started","start_fen":"4k2r/8/8/8/8/8/8/4K3 b k - 0 40"}}"#
+        );
+        assert!(heard(&mut narrator, topic, &started).is_some());
+        for (ply, number) in [(1, "40..."), (2, "41.")] {
+            let completed = format!(
+                r#"{{{ENVELOPE},"type":"completed","ply":{ply},"by":"press","clk_ms":151000,"emt_ms":null}}"#
+            );
+            let line = heard(&mut narrator, topic, &completed).unwrap();
+            assert!(line.contains(&format!(" {number} ")), "{line}");
+        }
     }
 
     #[test]

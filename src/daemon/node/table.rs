@@ -41,8 +41,6 @@ pub(super) struct Table {
     reopen_after: Millis,
     reopening: Backoff,
     tracing: Option<Tracing>,
-    /// Half moves before the game's first ply, for its numbers in the log.
-    before: u32,
     /// Open alerts that the log has as warnings.
     warned: BTreeSet<String>,
     pub(super) delay_ms: Millis,
@@ -89,7 +87,6 @@ impl Table {
             reopen_after: 0,
             reopening: Backoff::new(REOPEN_FIRST, REOPEN_MOST),
             tracing: (config.settings.record).then(|| Tracing::new(&config.name, header)),
-            before: 0,
             warned: BTreeSet::new(),
             delay_ms: Millis::from(config.settings.pgn_delay_s) * 1000,
             delayed: VecDeque::new(),
@@ -501,10 +498,6 @@ impl Table {
     fn follow(&mut self, publication: &Publication, out: &mut Outlets) {
         match &publication.body {
             Body::Payload(Payload::Event(event)) => {
-                if let EventKind::GameStarted { .. } = &event.kind {
-                    let game = event.game.as_ref().and_then(|id| self.session.game(id));
-                    self.before = game.map_or(0, |game| game.line.start.plies_before());
-                }
                 self.log(event);
             }
             Body::Payload(Payload::Game(game)) => {
@@ -540,7 +533,9 @@ impl Table {
                     MoveState::Provisional => "provisional",
                     MoveState::Final => "final",
                 };
-                let number = number_of(self.before, played.ply);
+                let game = event.game.as_ref().and_then(|id| self.session.game(id));
+                let start = game.map(|game| &game.line.start);
+                let number = start.map_or("?".into(), |start| start.number_of(played.ply));
                 info!("table {name}: {number} {} ({state})", played.san);
             }
             EventKind::Takeback { keep_plies, .. } => {
@@ -575,13 +570,6 @@ fn is_pairing_of(arm: &Arm, game: &publish::Game) -> bool {
         && arm.board == game.board
         && name(arm.white.as_ref()) == name(Some(&game.white))
         && name(arm.black.as_ref()) == name(Some(&game.black))
-}
-
-/// The number of a ply as people write it: `23.` or `23...`
-fn number_of(before: u32, ply: u32) -> String {
-    let half = before.saturating_add(ply.saturating_sub(1));
-    let dots = if half.is_multiple_of(2) { "." } else { "..." };
-    format!("{}{dots}", half / 2 + 1)
 }
 
 fn session_settings(config: &config::Table, out: &Outlets) -> session::Settings {
@@ -627,27 +615,3 @@ const MOST_AT_ONCE: usize = 64;
 /// The node's own alerts of a table.
 const RECORD: &str = "record";
 pub(super) const PAIRING: &str = "pairing";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::laws::position::Position;
-
-    #[test]
-    fn plies_are_numbered_from_the_start_position() {
-        let plies_before = |fen: &str| {
-            let position = Position::from_fen(fen, false);
-            position.expect("a test's position").plies_before()
-        };
-        assert_eq!(plies_before(&Position::initial().fen()), 0);
-        assert_eq!(number_of(0, 1), "1.");
-        assert_eq!(number_of(0, 46), "23...");
-        let late = plies_before("8/8/8/8/8/k7/8/K6R b - - 0 40");
-        assert_eq!(number_of(late, 1), "40...");
-        assert_eq!(number_of(late, 2), "41.");
-        assert_eq!(
-            plies_before("8/8/8/8/8/k7/8/K6R b - - 0 4294967295"),
-            u32::MAX
-        );
-    }
-}
