@@ -315,6 +315,7 @@ impl Settings {
             kings: self.result_by_kings,
             publish_touches: self.publish_touches,
             family: self.board.unwrap_or_default(),
+            takes_all: self.board.is_none(),
             ..session::Settings::new(table)
         }
     }

@@ -1,7 +1,8 @@
 //! Whether the board is there, and who is told when it is not.
 
-use super::Table;
 use super::alerts::{Notice, Source};
+use super::{Settings, Table};
+use crate::board::is_supported;
 use crate::publish::{AlertKind, Audience, CloseReason, Link, Severity};
 use crate::wire::Family;
 
@@ -145,6 +146,19 @@ impl Table {
         }
     }
 
+    /// What a board would have to speak that may stand here, for a sentence that it does not.
+    fn none_of_its_tongues(&self) -> String {
+        let Settings {
+            family, takes_all, ..
+        } = self.settings;
+        let may_stand = |other: &&Family| **other == family || takes_all && is_supported(**other);
+        let tongues = Family::ALL.iter().filter(may_stand);
+        let none: Vec<String> = tongues
+            .map(|family| format!("no {}", family.tongue()))
+            .collect();
+        none.join(" and ")
+    }
+
     fn tell_link(&mut self) {
         match self.link {
             Link::Ok => self.close_alert(Source::Board, CloseReason::Restored),
@@ -165,8 +179,8 @@ impl Table {
                     Link::Fault => (
                         AlertKind::BoardMissing,
                         format!(
-                            "what is on this port speaks no {}. Look at what is plugged in.",
-                            self.settings.family.tongue()
+                            "what is on this port speaks {}. Look at what is plugged in.",
+                            self.none_of_its_tongues()
                         ),
                     ),
                     _ => (

@@ -553,12 +553,39 @@ mod tests {
         assert_eq!(status.status, Link::Fault);
         assert!(status.skipped_bytes > 1_000, "{status:?}");
         let (_, alert) = session.table.alerts.iter().next().unwrap();
-        assert!(alert.text.contains("speaks no DGT"), "{alert:?}");
+        assert!(alert.text.contains("speaks no DGT. Look"), "{alert:?}");
 
         hear(&mut session, 21_000, &[0x93, 0, 5, 1, 7]);
         let status = hear(&mut session, 21_100, &[0x93, 0, 5, 1, 7]).unwrap();
         assert_eq!(status.status, Link::Ok);
         assert_eq!(session.table.alerts.iter().count(), 0);
         assert!(told.len() < 20, "{}", told.len());
+    }
+
+    #[test]
+    fn a_board_of_a_version_that_nobody_knows_is_a_fault() {
+        for takes_all in [true, false] {
+            let settings = Settings {
+                family: Family::Psb1,
+                takes_all,
+                watch: Watch::Judge,
+                ..Settings::new("12")
+            };
+            let mut session = Session::new(settings, 0);
+            session.handle_opened(0);
+            for now in (0..20_000).step_by(500) {
+                session.handle_timeout(now);
+                let lines = b"$H,2,club-7,fw,*69\n$S,00,00000000,FFFF00000000FFFF*7F\n";
+                session.handle_bytes(now, lines);
+            }
+            assert_eq!(session.table.link, Link::Fault);
+            let (_, alert) = session.table.alerts.iter().next().unwrap();
+            let says = match takes_all {
+                true => "speaks no DGT and no PSB1.",
+                false => "speaks no PSB1.",
+            };
+            assert!(alert.text.contains(says), "{alert:?}");
+            assert!(alert.text.chars().count() <= 100, "{alert:?}");
+        }
     }
 }

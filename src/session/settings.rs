@@ -18,6 +18,8 @@ pub struct Settings {
     pub table: String,
     /// What its board speaks, unless it is found to be another. Whoever begins asks [`board::is_supported`] first: what this build cannot read is skipped whole.
     pub family: Family,
+    /// A board of any other that this build reads may stand there too.
+    pub takes_all: bool,
     /// Names the numbering of events; made with the store.
     pub stream: String,
     /// Names this run of the daemon.
@@ -87,6 +89,7 @@ impl Settings {
         Settings {
             table: table.into(),
             family: Family::default(),
+            takes_all: false,
             stream: "replay".into(),
             boot: "replay".into(),
             wall: Wall::default(),

@@ -17,6 +17,8 @@ use super::{MAX_BODY, Message, check, is_printable};
 pub struct Decoder {
     /// The beginning of a line: of a frame if it begins with `$`, else of chatter.
     line: Vec<u8>,
+    /// The last hello named another version: what its lines mean nobody knows here, though they look like ours.
+    is_other_version: bool,
 }
 
 /// What comes out of a stream, in its order.
@@ -57,7 +59,7 @@ pub enum SkipReason {
     /// Other devices frame their lines like this: it is NMEA's way.
     #[error("line of another format")]
     NotOurs,
-    #[error("hello of another version of the format")]
+    #[error("line of another version of the format")]
     OtherVersion,
     /// The field of this number, counted from the letter, is missing or is no such thing.
     #[error("line {letter} with a bad field {field}")]
@@ -119,6 +121,15 @@ impl Decoder {
     fn end(&mut self, outcome: Result<Message, SkipReason>, sink: &mut impl FnMut(Item)) {
         let bytes = self.line.len() as u32;
         self.line.clear();
+        let outcome = match outcome {
+            Ok(hello @ Message::Hello(_)) => {
+                self.is_other_version = false;
+                Ok(hello)
+            }
+            Ok(_) if self.is_other_version => Err(SkipReason::OtherVersion),
+            outcome => outcome,
+        };
+        self.is_other_version |= outcome == Err(SkipReason::OtherVersion);
         sink(match outcome {
             Ok(message) => Item::Message(message),
             Err(reason) => Item::Skipped(Skipped { bytes, reason }),

@@ -229,6 +229,18 @@ fn what_is_no_line_says_why() {
 }
 
 #[test]
+fn after_a_hello_of_another_version_nothing_is_read_until_one_of_ours() {
+    let scan = checked("S,00,00000000,FFFF00000000FFFF");
+    let [other, ours] = ["H,2,board,fw,L", "H,1,board,fw,L"].map(checked);
+    let text = [&*scan, &other, &scan, &ours, &scan].concat();
+    let are_read: Vec<bool> = heard(text.as_bytes())
+        .iter()
+        .map(|item| matches!(item, Item::Message(_)))
+        .collect();
+    assert_eq!(are_read, [true, false, false, true, true]);
+}
+
+#[test]
 fn the_next_line_begins_wherever_it_stands() {
     let good = "$B,87,3920*45\n";
     for (before, skipped) in [
