@@ -43,8 +43,12 @@ pub struct Effects {
 pub enum FenError {
     #[error("bad FEN {fen:?}: {error}")]
     Syntax { fen: String, error: String },
-    #[error("FEN {0:?} lacks a king")]
-    KingMissing(String),
+    #[error("FEN {fen:?} has {count} {color} kings, and each side has one")]
+    Kings {
+        fen: String,
+        color: Color,
+        count: usize,
+    },
 }
 
 /// A text that is not a move of this position.
@@ -81,10 +85,15 @@ impl Position {
             error: format!("{error}"),
         })?;
         let setup = parsed.into_setup();
-        if setup.board.king_of(Color::White).is_none()
-            || setup.board.king_of(Color::Black).is_none()
-        {
-            return Err(FenError::KingMissing(fen.to_owned()));
+        for color in Color::ALL {
+            let count = setup.board.by_piece(Role::King.of(color)).count();
+            if count != 1 {
+                return Err(FenError::Kings {
+                    fen: fen.to_owned(),
+                    color,
+                    count,
+                });
+            }
         }
         Ok(Position::from_setup(
             setup,
@@ -870,6 +879,17 @@ fn push(moves: &mut MoveList, m: Move) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_side_has_one_king() {
+        for (fen, what) in [
+            ("4k3/8/8/8/8/8/8/8 w - - 0 1", "has 0 white kings"),
+            ("kkkkkkkk/8/8/8/8/8/8/4K3 w - - 0 1", "has 8 black kings"),
+        ] {
+            let refused = Position::from_fen(fen, false).expect_err("the kings");
+            assert!(refused.to_string().contains(what), "{refused}");
+        }
+    }
 
     #[test]
     fn plies_are_numbered_from_where_they_begin() {
