@@ -13,14 +13,13 @@ pub struct Hush<T> {
 #[derive(Debug)]
 struct Said<T> {
     at: T,
-    text: String,
-    more: u64,
+    kept: Option<Kept>,
 }
 
 /// What was kept quiet for a minute.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// As it was said the first time.
+    /// What all of them say; where they differ stands `…`.
     pub text: String,
     pub times: u64,
 }
@@ -40,16 +39,19 @@ impl<T: Copy + PartialOrd + Add<Duration, Output = T>> Hush<T> {
             reason = String::new();
         }
         if let Some(said) = self.said.get_mut(&reason)
-            && (said.more > 0 || now < said.at + EVERY)
+            && (said.kept.is_some() || now < said.at + EVERY)
         {
-            said.more += 1;
+            let kept = said.kept.get_or_insert_with(|| Kept {
+                text: text.to_owned(),
+                times: 0,
+            });
+            kept.text = common(&kept.text, text);
+            kept.times += 1;
             return false;
         }
-        let text = text.to_owned();
         let said = Said {
             at: now,
-            text,
-            more: 0,
+            kept: None,
         };
         self.said.insert(reason, said);
         true
@@ -62,13 +64,10 @@ impl<T: Copy + PartialOrd + Add<Duration, Output = T>> Hush<T> {
             if now < said.at + EVERY {
                 return true;
             }
-            if said.more == 0 {
+            let Some(more) = said.kept.take() else {
                 return false;
-            }
-            kept.push(Kept {
-                text: said.text.clone(),
-                times: std::mem::take(&mut said.more),
-            });
+            };
+            kept.push(more);
             said.at = now;
             true
         });
@@ -81,18 +80,44 @@ const EVERY: Duration = Duration::from_secs(60);
 const MOST_REASONS: usize = 32;
 
 fn reason(text: &str) -> String {
+    let start: String = text.chars().take(200).collect();
+    blanked(&start)
+}
+
+/// With `…` in the place of each number and of what is quoted.
+fn blanked(text: &str) -> String {
     let mut quote = None;
     let mut kept = String::new();
-    for c in text.chars().take(200) {
+    for c in text.chars() {
         match quote {
-            Some(end) if c == end => quote = None,
+            Some(end) if c == end => {
+                quote = None;
+                kept.push(c);
+            }
             Some(_) => {}
-            None if matches!(c, '"' | '`') => quote = Some(c),
-            None if c.is_ascii_digit() => {}
+            None if matches!(c, '"' | '`') => {
+                quote = Some(c);
+                kept.push(c);
+                kept.push('…');
+            }
+            None if c.is_ascii_digit() => {
+                if !kept.ends_with('…') {
+                    kept.push('…');
+                }
+            }
             None => kept.push(c),
         }
     }
     kept
+}
+
+fn common(one: &str, other: &str) -> String {
+    let (blank, other_blank) = (blanked(one), blanked(other));
+    match (one == other, blank == other_blank) {
+        (true, _) => one.to_owned(),
+        (_, true) => blank,
+        _ => "…".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -109,13 +134,17 @@ mod tests {
         assert!(!hush.may_say("no alert \"a1\" is open, ply 7", at(59)));
         assert_eq!(hush.poll(at(59)), []);
         let kept = Kept {
-            text: "no alert \"a1\" is open, ply 7".into(),
+            text: "no alert \"…\" is open, ply …".into(),
             times: 2,
         };
         assert_eq!(hush.poll(at(70)), [kept]);
         assert!(!hush.may_say("no alert \"a1\" is open, ply 7", at(80)));
         assert!(hush.may_say("unknown verb \"y\"", at(80)));
-        assert_eq!(hush.poll(at(200)).len(), 1);
+        let kept = Kept {
+            text: "no alert \"a1\" is open, ply 7".into(),
+            times: 1,
+        };
+        assert_eq!(hush.poll(at(200)), [kept]);
         assert_eq!(hush.poll(at(300)), []);
         assert!(hush.said.is_empty());
     }
