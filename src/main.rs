@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use jadoube::commands::{Cli, Failure};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -32,6 +33,16 @@ fn report(failure: &Failure) {
     }
 }
 
+/// A word alone is a level. The library would take any other for the name of a module, and log nothing else.
+fn filter(wanted: &str) -> Result<EnvFilter, String> {
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+    let mut words = wanted.split(',').map(str::trim);
+    match words.find(|word| !word.is_empty() && !word.contains(['=', '[']) && !is_level(word)) {
+        Some(word) => Err(format!("{word:?} is no level")),
+        None => EnvFilter::try_new(wanted).map_err(|error| error.to_string()),
+    }
+}
+
 /// Log lines go to standard error, standard output is for data.
 ///
 /// systemd sets `JOURNAL_STREAM` where standard error is the journal, which stamps and colours the lines itself; and the
@@ -44,7 +55,7 @@ fn start_log(long_running: bool, default: &str) {
     } else {
         &wanted
     };
-    let (filter, refused) = match EnvFilter::try_new(wanted) {
+    let (filter, refused) = match filter(wanted) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(default), Some(error)),
     };

@@ -365,6 +365,25 @@ fn a_failed_check_is_told_by_the_exit_code_though_nobody_reads_it() {
 }
 
 #[test]
+fn a_log_filter_that_is_none_is_told() {
+    for (wanted, is_one) in [
+        ("rubbish", false),
+        ("info,jadoub", false),
+        ("jadoube=loud", false),
+        ("DEBUG", true),
+        ("warn,rumqttc=debug", true),
+    ] {
+        let output = jadoube(&["schema"])
+            .env("JADOUBE_LOG", wanted)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let told = stderr(&output).contains("JADOUBE_LOG is not a log filter");
+        assert_eq!(told, !is_one, "{wanted}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn a_closed_standard_error_is_no_panic() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
