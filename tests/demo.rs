@@ -126,6 +126,30 @@ fn the_built_in_games_are_shown_and_recorded() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+/// Who reads only the beginning still gets the verdict.
+#[test]
+fn the_games_are_played_to_their_end_though_nobody_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = folder.path().join("games.pgn");
+    std::fs::write(&games, "[Result \"1-0\"]\n\n1. e4 e5 1-0\n").unwrap();
+    let arguments = ["--once", "--boards", "1", "--board", "dgt", "--speed", "20"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_jadoube"))
+        .args(["demo", "--pgn", games.to_str().unwrap()])
+        .args(arguments)
+        .env("TMPDIR", folder.path())
+        .env("JADOUBE_LOG", "info")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("table 1: 1-0"), "{errors}");
+}
+
 #[test]
 fn the_afternoon_is_shown_and_recorded() {
     let folder = tempfile::tempdir().unwrap();

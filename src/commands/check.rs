@@ -1,7 +1,6 @@
 //! `jadoube check`: would `run` work with this configuration?
 
 use std::collections::HashMap;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use super::ports::is_jadoube;
-use super::{DEFAULT_CONFIG, Failure, print_line};
+use super::{DEFAULT_CONFIG, Failure, Lines};
 use crate::config::{self, BrokerUrl, Config, Mqtt, Table, read_password};
 use crate::daemon::desk::{self, Held};
 use crate::daemon::files::try_folder;
@@ -105,35 +104,24 @@ fn fail(reason: impl Into<String>, advice: impl Into<String>) -> Finding {
 struct Report {
     failures: usize,
     misconfigured: bool,
-    /// Nobody reads the rest, but the exit code still tells of it.
-    reader_gone: bool,
+    lines: Lines,
 }
 
 impl Report {
     fn add(&mut self, what: &str, finding: Finding) -> Result<(), Failure> {
         self.misconfigured |= matches!(finding, Finding::Misconfigured(_));
         match finding {
-            Finding::Ok(how) => self.print(format_args!("ok    {what}: {how}")),
-            Finding::Untried(why) => self.print(format_args!("-     {what}: {why}")),
-            Finding::Hint(what_of_it) => self.print(format_args!("?     {what}: {what_of_it}")),
+            Finding::Ok(how) => self.lines.print(format_args!("ok    {what}: {how}")),
+            Finding::Untried(why) => self.lines.print(format_args!("-     {what}: {why}")),
+            Finding::Hint(what_of_it) => {
+                self.lines.print(format_args!("?     {what}: {what_of_it}"))
+            }
             Finding::Fail(Refusal { reason, advice })
             | Finding::Misconfigured(Refusal { reason, advice }) => {
                 self.failures += 1;
-                self.print(format_args!("FAIL  {what}: {reason}\n      {advice}"))
+                self.lines
+                    .print(format_args!("FAIL  {what}: {reason}\n      {advice}"))
             }
-        }
-    }
-
-    fn print(&mut self, line: fmt::Arguments) -> Result<(), Failure> {
-        if self.reader_gone {
-            return Ok(());
-        }
-        match print_line(line) {
-            Err(failure) if failure.is_reader_gone() => {
-                self.reader_gone = true;
-                Ok(())
-            }
-            printed => printed,
         }
     }
 

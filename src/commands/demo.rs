@@ -24,7 +24,7 @@ use tokio::time::{sleep_until, timeout, timeout_at};
 
 use super::simulate::{self, Serving, VirtualPort};
 use super::stop::Stop;
-use super::{Failure, games, print_line};
+use super::{Failure, Lines, games};
 use crate::Millis;
 use crate::config::{Config, Device, Name, Table};
 use crate::daemon::mqtt::{self, Connection, Link};
@@ -202,7 +202,8 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
             desk.pair(&table.name, 1)?;
         }
     }
-    announce(ports, &tables)?;
+    let mut lines = Lines::default();
+    announce(&mut lines, ports, &tables)?;
     let config = config(ports, &devices, state.path())?;
     let parts = Parts {
         // Not a single port of this machine is looked at.
@@ -244,7 +245,7 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
                         .then(|| complete.unwrap_or_else(Instant::now));
                 }
                 if let Some(line) = narrator.line(&news) {
-                    print_line(line)?;
+                    lines.print(line)?;
                 }
             }
             Some((index, event)) = happened.recv() => {
@@ -256,6 +257,9 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
                 }
             }
             () = sleep_until(settled.into()) => break false,
+        }
+        if lines.is_reader_gone && !once {
+            break true;
         }
     };
 
@@ -273,10 +277,10 @@ async fn show(tables: Vec<TableProgramme>, once: bool) -> Result<(), Failure> {
 
     let verdict = judge.verdict(&truths(&tables, &began));
     for difference in &verdict.differences {
-        print_line(difference)?;
+        lines.print(difference)?;
     }
     let (equal, games) = (verdict.equal, verdict.games);
-    print_line(match games {
+    lines.print(match games {
         1 => format!("{equal} of 1 record equals the game played"),
         _ => format!("{equal} of {games} records equal the games played"),
     })?;
@@ -372,23 +376,23 @@ impl Drop for StateDir {
     }
 }
 
-fn announce(ports: Ports, tables: &[TableProgramme]) -> Result<(), Failure> {
+fn announce(lines: &mut Lines, ports: Ports, tables: &[TableProgramme]) -> Result<(), Failure> {
     let Ports { v5, v4 } = ports;
-    print_line(format_args!(
+    lines.print(format_args!(
         "broker     mqtt://127.0.0.1:{v5} (MQTT 5), mqtt://127.0.0.1:{v4} (MQTT 3.1.1)"
     ))?;
-    print_line(format_args!(
+    lines.print(format_args!(
         "subscribe  mosquitto_sub -h 127.0.0.1 -p {v4} -v -t 'jadoube/v1/{EVENT}/edge/#'"
     ))?;
     for table in tables {
-        print_line(format_args!(
+        lines.print(format_args!(
             "table {}    {}",
             table.name,
             table.announced.join("; ")
         ))?;
     }
-    print_line("a line      table, move number, move, its player's clock after the press")?;
-    print_line("")
+    lines.print("a line      table, move number, move, its player's clock after the press")?;
+    lines.print("")
 }
 
 fn reader_settings(ports: Ports) -> mqtt::Settings {

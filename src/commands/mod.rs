@@ -259,6 +259,27 @@ pub fn print_line(line: impl fmt::Display) -> Result<(), Failure> {
         .map_err(Failure::output)
 }
 
+/// Prints lines until nobody reads them any more. For what ends with more than lines: the exit code still tells.
+#[derive(Debug, Default)]
+struct Lines {
+    is_reader_gone: bool,
+}
+
+impl Lines {
+    fn print(&mut self, line: impl fmt::Display) -> Result<(), Failure> {
+        if self.is_reader_gone {
+            return Ok(());
+        }
+        match print_line(line) {
+            Err(failure) if failure.is_reader_gone() => {
+                self.is_reader_gone = true;
+                Ok(())
+            }
+            printed => printed,
+        }
+    }
+}
+
 /// Writes much data at once.
 pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut stdout = io::BufWriter::new(io::stdout().lock());
