@@ -313,10 +313,10 @@ pub fn may_pass(position: &Position, m: Move, picture: &Picture, open: Bitboard)
     })
 }
 
-/// Whether this may be a pawn taken en passant that was laid down where its captor had stood.
+/// Whether this may be the captured man, laid down where his captor had stood.
 pub fn is_laid_down(position: &Position, m: Move, square: Square, contents: Contents) -> bool {
-    matches!(m, Move::EnPassant { from, .. } if from == square)
-        && contents.agrees(Some(Role::Pawn.of(!position.turn())))
+    let victim = m.capture().map(|role| role.of(!position.turn()));
+    victim.is_some() && m.from() == Some(square) && contents.agrees(victim)
 }
 
 /// The only capture that the board shows whole while the man that was taken still passes over another square.

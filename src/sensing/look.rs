@@ -33,7 +33,7 @@ impl Sensing {
             // Whatever else the board shows is looked at once they stand.
         } else if (resumed && self.match_earlier(now, cx)) || self.match_near(now, cx) {
             self.away = None;
-        } else if self.is_on_its_way_from_supposed() {
+        } else if self.is_on_its_way_from_supposed() || self.is_on_its_way_from_second_thought(cx) {
             // It is looked up once that has come to an end.
         } else if let Some(tentative) = self.tentative.take() {
             // What was never told need not have been: a captured man that is dragged along may stand where its own side could have moved.

@@ -65,6 +65,24 @@ impl Sensing {
         }
     }
 
+    /// Whether the last move, which nobody has pressed or answered, was seen put back, and the board may show another one on its way since:
+    /// nobody has answered a move before it was put back.
+    pub(super) fn is_on_its_way_from_second_thought(&self, cx: &Context<'_>) -> bool {
+        self.tentative.as_ref().is_some_and(|tentative| {
+            let keep = tentative.keep;
+            let before = cx.line.position(keep);
+            let open = self.picture.differing(before.board());
+            let since_then = |square: Square| self.trail.at(square) > tentative.since;
+            tentative.why == CorrectionReason::TakenBack
+                && tentative.moves.is_empty()
+                && keep + 1 == cx.line.len()
+                && self.rest(keep, cx) == 0
+                && open.into_iter().all(since_then)
+                && (explain::only_hands(before, &self.picture, open)
+                    || explain::is_in_progress(before, &self.picture, open))
+        })
+    }
+
     /// A position of the game so far, or one move from one, that the board shows on every square.
     pub(super) fn older(
         &self,
