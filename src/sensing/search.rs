@@ -274,12 +274,16 @@ impl Sensing {
         })
     }
 
-    /// Whether somebody who stands where this line leads had come there long before the man that it leads there left.
+    /// Whether somebody who stands where this line leads had come there long before the man that it leads there left. Where the man before
+    /// him had stood it was that man then, put back.
     pub(super) fn has_come_before(&self, from: &Position, line: &[Move]) -> bool {
         let mut position = from.clone();
+        let mut left = None;
         self.is_poor()
             && line.iter().any(|m| {
-                let has_come = self.came_before(&position, *m);
+                let has_come = self.came_before(&position, *m)
+                    || (left == Some(m.to()) && self.stood_before(&position, *m, trail::SCAN_MS));
+                left = m.from();
                 position = position.play_playable(*m);
                 has_come
             })

@@ -38,9 +38,25 @@ impl Sensing {
     }
 
     /// Whether who stands where `m` leads came there long before its man had left, be the squares told out of order, and another man was
-    /// gone by then, or he was pressed over where he stands: it is another man, on a board that knows none. Whoever takes somebody need
-    /// not have been seen to come, and a queen may be ready before her pawn goes.
+    /// gone by then, or he was pressed over where he stands: it is another man, on a board that knows none.
     pub(super) fn came_before(&self, position: &Position, m: Move) -> bool {
+        let (Some(from), to) = (m.from(), m.to()) else {
+            return false;
+        };
+        let came = self.trail.filled(to);
+        let had_left = |square: Square| self.trail.left(square) <= came + trail::SEEN_TWICE_MS;
+        let is_another_gone = || {
+            let gone = self.picture.differing(position.board()) & self.picture.vacant();
+            gone.without(from).into_iter().any(had_left)
+        };
+        let is_told_there = |fault: &Fault| fault.is_told_displaced() && fault.squares.contains(to);
+        self.stood_before(position, m, trail::SEEN_TWICE_MS)
+            && (is_another_gone() || self.faults.iter().any(is_told_there))
+    }
+
+    /// Whether who stands where `m` leads came there before its man had left, be the squares told so much out of order. Whoever takes
+    /// somebody need not have been seen to come, and a queen may be ready before her pawn goes.
+    pub(super) fn stood_before(&self, position: &Position, m: Move, slack: Millis) -> bool {
         let Move::Normal {
             from,
             to,
@@ -52,25 +68,14 @@ impl Sensing {
             return false;
         };
         let came = self.trail.filled(to);
-        let had_left = |square: Square| self.trail.left(square) <= came + trail::SEEN_TWICE_MS;
-        let is_another_gone = || {
-            let gone = self.picture.differing(position.board()) & self.picture.vacant();
-            gone.without(from).into_iter().any(had_left)
-        };
-        let is_told_there = |fault: &Fault| fault.is_told_displaced() && fault.squares.contains(to);
         // This is asked of many moves: the cheap refusals first.
         self.is_poor()
             && position.board().piece_at(to).is_none()
             && !self.picture.is_empty(to)
-            && self
-                .left_at(from)
-                .is_some_and(|left| left > came + trail::SEEN_TWICE_MS)
+            && self.left_at(from).is_some_and(|left| left > came + slack)
             && !self.trail.unwatched().contains(to)
             && !self.unread_squares().contains(to)
-            && !self
-                .film
-                .may_be_vacant(from, came, came + trail::SEEN_TWICE_MS)
-            && (is_another_gone() || self.faults.iter().any(is_told_there))
+            && !self.film.may_be_vacant(from, came, came + slack)
     }
 
     /// Whether who stands where `m` leads had come before its man left, and after another had who can have gone there, of either side.
