@@ -7,7 +7,7 @@ const PUSHED_MS: Millis = 1_000;
 
 impl Sensing {
     /// Whether all that is wrong is men who stand beside their squares, where no such man goes: they were pushed there, on a board where
-    /// anybody may have come to stand on a square.
+    /// anybody may have come to stand on a square. Where another reading of the record explains all of it nobody was.
     pub(super) fn is_pushed(&self, view: &View<'_>) -> bool {
         const MOST: usize = 2;
         if !self.is_poor() {
@@ -38,9 +38,11 @@ impl Sensing {
                 !goes && !self.is_so_in_a_rival(moves)
             })
         };
+        let shows_all = |tip: &Position| self.picture.agrees_with(tip.board());
         (1..=MOST).contains(&left.count())
             && left.count() == came.count()
             && left.into_iter().all(is_pushed)
+            && !self.is_so_in_a_rival(shows_all)
     }
 
     /// Men who were pushed beside their squares while another moves, or before he had moved or pressed, to where nobody who is gone can

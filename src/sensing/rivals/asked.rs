@@ -63,7 +63,7 @@ impl Sensing {
                 !rival.joined && rival.end() == n && self.rivals.behind(rival) <= behind
             };
             let rival = self.rivals.others.get(index).filter(is_near).cloned();
-            if rival.is_some_and(|rival| self.try_rival(rival, &mut ask)) {
+            if rival.is_some_and(|rival| self.try_rival(rival, cx, &mut ask)) {
                 return true;
             }
         }
@@ -85,26 +85,36 @@ impl Sensing {
             joined: false,
         };
         let mut ask = |sensing: &mut Sensing| sensing.match_near(now, cx);
-        self.try_rival(rival, &mut ask)
+        self.try_rival(rival, cx, &mut ask)
     }
 
     /// Asks this one.
-    fn try_rival(&mut self, rival: Rival, ask: &mut impl FnMut(&mut Sensing) -> bool) -> bool {
+    fn try_rival(
+        &mut self,
+        rival: Rival,
+        cx: &Context<'_>,
+        ask: &mut impl FnMut(&mut Sensing) -> bool,
+    ) -> bool {
         let (plies, last) = (rival.moves.len(), rival.moves.last().map(|seen| seen.mv));
         let (base, stem, why) = (rival.base, rival.end(), CorrectionReason::Reread);
+        let hold = self.timing.settle;
         self.tentative = Some(Tentative {
             stem,
-            ..Tentative::new(base, rival.moves, self.last_change, 0, why)
+            ..Tentative::new(base, rival.moves, self.last_change, hold, why)
         });
         let told = self.observations.len();
         let is_it = ask(self);
-        // Who stands as the record does explains no more than it, unless half of a castling has become all of it. What leads back to the
-        // record is no other reading of it, nor is what takes all of it back.
+        // Who stands as the record does explains no more than it, unless half of a castling has become all of it, or the board shows all
+        // of this where the record differs. What leads back to the record is no other reading of it, nor is what takes all of it back.
         let goes_on = match &self.tentative {
             Some(tentative) => {
                 let castled = tentative.moves.last().map(|seen| seen.mv);
                 let goes_on = !tentative.moves.is_empty() && tentative.moves.len() != plies;
-                goes_on || (castled != last && castled.is_some_and(Move::is_castle))
+                let is_shown = |seen: &Seen| self.picture.agrees_with(seen.after.board());
+                goes_on
+                    || (castled != last && castled.is_some_and(Move::is_castle))
+                    || (tentative.moves.last().is_some_and(is_shown)
+                        && !self.picture.agrees_with(cx.line.tip().board()))
             }
             None => self.observations.len() > told,
         };
@@ -144,7 +154,7 @@ impl Sensing {
             .collect();
         before
             .into_iter()
-            .any(|rival| self.try_rival(rival, &mut ask))
+            .any(|rival| self.try_rival(rival, cx, &mut ask))
     }
 
     /// Reads the record otherwise where a rival has become likelier.

@@ -288,7 +288,10 @@ impl Sensing {
                 target.forget(square);
             }
         }
+        let shows = |position: &Position| self.picture.agrees_with(position.board());
         let ways: Vec<Vec<Move>> = match onward.len() - stem {
+            // What the board contradicts, and the record explains whole, is no doubt about it.
+            0 if shows(onward.after(record)) && !shows(from) => Vec::new(),
             0 => vec![Vec::new()],
             1 => {
                 let differing = target.differing(from.board());
