@@ -135,10 +135,15 @@ impl Film {
 
     /// Leaves out what this square came to show from this time on.
     pub(super) fn forget(&mut self, of: Square, since: Millis) {
-        let is_of = |(at, scene): &(Millis, Scene)| {
-            *at >= since && matches!(scene, Scene::Square { square, .. } if *square == of)
-        };
-        self.scenes.retain(|scene| !is_of(scene));
+        self.scenes
+            .retain(|(at, scene)| *at < since || scene.square() != Some(of));
+    }
+
+    /// Forgets what squares showed until this moment, which was no play; presses stay.
+    pub(super) fn leave_out_until(&mut self, at: Millis) {
+        self.scenes
+            .retain(|(when, scene)| *when > at || matches!(scene, Scene::Press(_)));
+        self.whole_since = self.whole_since.max(at);
     }
 
     /// Forgets what was seen: of what was before this moment nothing is known, or it was no play.

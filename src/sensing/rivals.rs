@@ -316,7 +316,10 @@ impl Sensing {
             self.check_if_fast(keep, &moves, cx);
         }
         match why {
-            CorrectionReason::TakenBack => self.tally.settle(keep + moves.len()),
+            CorrectionReason::TakenBack => {
+                self.tally.settle(keep + moves.len());
+                self.leave_out_taken_back(keep, &moves, cx);
+            }
             CorrectionReason::Reread => self.tally.read_otherwise(keep),
             _ => {}
         }
