@@ -97,15 +97,15 @@ impl Sensing {
     ) -> bool {
         let (plies, last) = (rival.moves.len(), rival.moves.last().map(|seen| seen.mv));
         let (base, stem, why) = (rival.base, rival.end(), CorrectionReason::Reread);
-        let hold = self.timing.settle;
         self.tentative = Some(Tentative {
             stem,
-            ..Tentative::new(base, rival.moves, self.last_change, hold, why)
+            ..Tentative::new(base, rival.moves, self.last_change, 0, why)
         });
         let told = self.observations.len();
         let is_it = ask(self);
-        // Who stands as the record does explains no more than it, unless half of a castling has become all of it, or the board shows all
-        // of this where the record differs. What leads back to the record is no other reading of it, nor is what takes all of it back.
+        // Who stands as the record does explains no more than it, unless half of a castling has become all of it, or a board that is quiet
+        // shows all of this where the record differs. What leads back to the record is no other reading of it, nor is what takes all of it
+        // back.
         let goes_on = match &self.tentative {
             Some(tentative) => {
                 let castled = tentative.moves.last().map(|seen| seen.mv);
@@ -113,7 +113,8 @@ impl Sensing {
                 let is_shown = |seen: &Seen| self.picture.agrees_with(seen.after.board());
                 goes_on
                     || (castled != last && castled.is_some_and(Move::is_castle))
-                    || (tentative.moves.last().is_some_and(is_shown)
+                    || (self.searched
+                        && tentative.moves.last().is_some_and(is_shown)
                         && !self.picture.agrees_with(cx.line.tip().board()))
             }
             None => self.observations.len() > told,
