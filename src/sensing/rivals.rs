@@ -318,7 +318,9 @@ impl Sensing {
         match why {
             CorrectionReason::TakenBack => {
                 self.tally.settle(keep + moves.len());
-                self.leave_out_taken_back(keep, &moves, cx);
+                if moves.is_empty() {
+                    self.leave_out_taken_back(keep, cx);
+                }
             }
             CorrectionReason::Reread => self.tally.read_otherwise(keep),
             _ => {}

@@ -179,18 +179,13 @@ impl Sensing {
         self.tentative = Some(Tentative::new(keep, moves, since, hold, why));
     }
 
-    /// What stood after so many plies was seen to stand again, until the first of these moves: what was seen before is no play that could
-    /// be read once more.
-    pub(super) fn leave_out_taken_back(&mut self, keep: usize, moves: &[Seen], cx: &Context<'_>) {
-        let lifted = moves.first().and_then(|seen| seen.mv.from());
-        let stood = match lifted {
-            Some(from) => self.trail.left(from).saturating_sub(1),
-            None => self.last_change,
-        };
-        let (picture, _) = self.film.since(stood, &self.picture);
-        let record = self.record(cx);
-        if keep <= record.len() && picture.agrees_with(record.position(keep).board()) {
-            self.film.leave_out_until(stood);
+    /// What stood after so many plies was seen to stand again: what was seen before is no play that could be read once more.
+    pub(super) fn leave_out_taken_back(&mut self, keep: usize, cx: &Context<'_>) {
+        if self
+            .picture
+            .agrees_with(self.record(cx).position(keep).board())
+        {
+            self.film.leave_out_until(self.last_change);
             self.check_at = None;
         }
     }
