@@ -304,7 +304,9 @@ impl Sensing {
         let stands = |last: Move| {
             let has_left =
                 last.is_castle() || last.from().is_none_or(|from| self.picture.is_empty(from));
-            !self.is_poor() || (has_left && !self.has_gone_on(&view))
+            let is_taken_up = !press.overtaken && self.is_gone_since(press, last.to());
+            let has_gone_on = self.has_gone_on(&view) && !is_taken_up;
+            !self.is_poor() || (has_left && !has_gone_on)
         };
         // Whoever moved first of two that are read together has moved, whatever the other one does.
         let is_pending = match view.mover(view.len()) == Some(press.side) {
@@ -545,9 +547,9 @@ impl Sensing {
         let moved = view.seen_at(view.len());
         let last = view.last().map(Move::to);
         let is_late = |square: &Square| {
-            // Who has just moved may not have been let go of.
+            // Who has just moved may not have been let go of; but who is gone since the press is in the opponent's hand.
             let held = if last == Some(*square) { LET_GO_MS } else { 0 };
-            self.trail.at(*square) > since.max(moved + held)
+            self.trail.at(*square) > since.max(moved + held) || self.is_gone_since(press, *square)
         };
         let differing = self.picture.differing(board);
         let late: Bitboard = differing.into_iter().filter(is_late).collect();
@@ -561,15 +563,28 @@ impl Sensing {
         left | came.collect::<Bitboard>()
     }
 
-    /// The same once whoever did it has had his time: what stands where nobody could go with it next was displaced, if the board had
-    /// shown it by the press.
+    /// Whether the man of this square stood there when this was pressed, and is gone since.
+    fn is_gone_since(&self, press: Press, square: Square) -> bool {
+        self.picture.is_empty(square)
+            && self.trail.left(square) > press.at
+            && self.trail.filled(square) <= press.at
+    }
+
+    /// The same once whoever did it has had his time: what the board had shown by the press is part of it, if it was the presser's own
+    /// man that was moved, or one of the opponent's that cannot go there next, and whose move was not begun long after this one.
     fn left_undone_after(&self, press: Press, view: &View<'_>) -> Bitboard {
         let after = self.begun_after(press, view);
         let by_press = |square: &Square| self.trail.at(*square) <= press.at + LOOK_MS;
         let deed: Bitboard = after.into_iter().filter(by_press).collect();
         let stands = (deed & !self.picture.vacant()).any();
         let fault = self.classify(view.tip(), deed);
-        let is_wrong = stands && fault.side.is_some() && fault.kind != FaultKind::OutOfTurn;
+        let begun = |square: Square| self.trail.left(square).max(self.trail.filled(square));
+        let at_once = view.seen_at(view.len()) + LET_GO_MS;
+        let is_wrong = match fault.side {
+            Some(side) if side == press.side => stands,
+            Some(_) => stands && deed.into_iter().any(|square| begun(square) <= at_once),
+            None => false,
+        };
         if is_wrong { after & !deed } else { after }
     }
 
