@@ -277,18 +277,16 @@ impl Sensing {
     }
 
     /// The presser's man stands where one of his can have gone, and that one is still shown where he came from: of a board that cannot be
-    /// asked the word of it was lost. Tells that, if it can have been one man only, and which square does not fit.
-    pub(super) fn read_word_lost(&mut self, now: Millis, side: Color, cx: &Context<'_>) -> bool {
+    /// asked the word of it was lost. His move, if it can have been one man only, and the square that does not fit.
+    pub(super) fn word_lost(&self, side: Color, cx: &Context<'_>) -> Option<(Move, Square)> {
         let view = self.view(cx);
         let tip = view.tip();
         if cx.can_dump || self.is_poor() || tip.turn() != side || self.frozen_since.is_some() {
-            return false;
+            return None;
         }
         let came = self.unexplained(&view).single_square();
         let own = |square: &Square| self.picture.piece(*square).is_some_and(|m| m.color == side);
-        let Some(to) = came.filter(own) else {
-            return false;
-        };
+        let to = came.filter(own)?;
         let left_unseen = |m: &Move| {
             let effects = tip.effects(*m);
             let wrong = effects.iter().filter_map(|(square, man)| {
@@ -298,10 +296,19 @@ impl Sensing {
             m.to() == to && wrong.eq(m.from())
         };
         let found: Vec<Move> = tip.moves().into_iter().filter(left_unseen).collect();
-        let Some((m, from)) = look::sole(&found).and_then(|m| Some((m, m.from()?))) else {
-            return false;
-        };
-        let moves = self.seen(tip, &[m], now);
+        let m = look::sole(&found)?;
+        Some((m, m.from()?))
+    }
+
+    /// Tells this move, and that its man is still shown where he came from.
+    pub(super) fn read_word_lost(
+        &mut self,
+        now: Millis,
+        (m, from): (Move, Square),
+        cx: &Context<'_>,
+    ) {
+        let view = self.view(cx);
+        let moves = self.seen(view.tip(), &[m], now);
         let keep = view.len();
         self.stop_reading(from, None, keep, true);
         self.arrived_by(moves, now, cx);
@@ -312,7 +319,6 @@ impl Sensing {
             ..Fault::new(FaultKind::Displaced, from.into(), self.last_change)
         });
         self.tell_sync();
-        true
     }
 
     /// Whether this square has been pressed over: that was told. Without a clock whoever answers and rests says the same.

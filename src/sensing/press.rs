@@ -252,9 +252,17 @@ impl Sensing {
         if press.waits_for == Wait::Nothing || now >= self.quiet_at() {
             self.search(now, Some(press.side), cx);
         }
-        let side = press.side;
-        if self.observations.len() == told && !press.overtaken && self.read_word_lost(now, side, cx)
-        {
+        let word_lost = match self.observations.len() == told && !press.overtaken {
+            true => self.word_lost(press.side, cx),
+            false => None,
+        };
+        if let Some(word_lost) = word_lost {
+            // Who has put down a queen, or taken, may still have to take his own man away.
+            if press.may_wait() {
+                self.wait_for_scan(press);
+                return true;
+            }
+            self.read_word_lost(now, word_lost, cx);
             self.presses.push_front(press);
             return true;
         }
