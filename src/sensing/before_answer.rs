@@ -55,7 +55,7 @@ impl Sensing {
         let begins = self.before_answer.is_none()
             && astray.any()
             && changes.iter().any(is_lifted)
-            && self.is_deed_of_mover(&view, differing);
+            && self.is_deed_of_mover(&view, differing, is_pressed);
         if begins {
             self.before_answer = Some(Box::new(BeforeAnswer {
                 picture: self.picture.clone(),
@@ -67,11 +67,15 @@ impl Sensing {
         }
     }
 
-    /// Whether all that differs is one deed of the mover's: an irregular move, or a move that is not finished.
-    fn is_deed_of_mover(&self, view: &View<'_>, differing: Bitboard) -> bool {
+    /// Whether all that differs is one deed of the mover's: an irregular move, or a move that is not finished. What he has pressed over
+    /// is his whatever it is, if all of it is about men of his own.
+    fn is_deed_of_mover(&self, view: &View<'_>, differing: Bitboard, is_pressed: bool) -> bool {
         let tip = view.tip();
         let open = differing & !self.mask_of(view, differing);
-        self.classify(tip, open).side == Some(tip.turn()) || self.unfinished(tip, open).is_some()
+        let mut squares = open.into_iter();
+        self.classify(tip, open).side == Some(tip.turn())
+            || self.unfinished(tip, open).is_some()
+            || (is_pressed && squares.all(|square| self.concerns(square, tip.turn(), tip)))
     }
 
     /// Whether this press is for what stood then: its player had the move, and was answered after it, as near as a clock tells. Of a

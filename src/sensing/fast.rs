@@ -208,7 +208,10 @@ impl Sensing {
         let is_fast = lost.since <= view.seen_at(view.len()) + FAST_MS
             || self.are_men_put_down_fast(now)
             || self.have_some_captured(&view, cx);
-        let may_read = !moves_on && is_fast && (lost.asked || !cx.can_dump);
+        // What is to be judged by what stood before the answer is no plies that were missed.
+        let is_answered = |press: &Press| self.is_answered(*press, cx);
+        let is_judged = !self.presses.front().is_some_and(is_answered);
+        let may_read = !moves_on && is_fast && is_judged && (lost.asked || !cx.can_dump);
         let goes_back = now < lost.since + GOING_BACK_MS && self.is_going_back(cx);
         if may_read && !goes_back && self.read_stretch(now, cx) {
             return;

@@ -230,16 +230,22 @@ impl Sensing {
         {
             fault = fault.as_displaced();
         }
-        // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry.
-        let tip = self.view(cx).tip();
+        // The answer to a move that was told is no deed of its own, even where that move cannot be played on by geometry, or is none.
+        let view = self.view(cx);
+        let tip = view.tip();
         let turn = tip.turn();
         let missing = self.pressed_missing(tip).map(Bitboard::from);
-        let over = self.faults.iter_mut().find(|known| {
+        let has_pressed = self.film.has_pressed_since(turn, view.seen_at(view.len()));
+        let over = self.faults.iter().position(|known| {
             let is_his_deed = known.side == Some(turn) && known.reason.is_some();
-            known.level >= Level::Told && (is_his_deed || missing == Some(known.squares))
+            let mut squares = known.squares.into_iter();
+            let is_his = known.kind == FaultKind::Displaced
+                && has_pressed
+                && squares.all(|square| self.concerns(square, turn, tip));
+            known.level >= Level::Told && (is_his_deed || is_his || missing == Some(known.squares))
         });
         if fault.kind == FaultKind::OutOfTurn
-            && let Some(known) = over
+            && let Some(known) = over.map(|index| &mut self.faults[index])
         {
             known.over |= fault.squares;
             tell(&mut self.observations, known);

@@ -514,7 +514,8 @@ impl Sensing {
                 });
                 return;
             }
-            let has_time = now < press.at + self.timing.dump;
+            // What stood before the answer is put straight no more.
+            let has_time = !press.answered && now < press.at + self.timing.dump;
             let straightens = has_time && self.is_lifted_since(press, &self.view(cx));
             let pushed = match has_time {
                 true => self.pushed_at(press, cx),

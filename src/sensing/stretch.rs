@@ -2,6 +2,7 @@
 
 use super::fast::FAST_MS;
 use super::reread::{Reading, Stretch};
+use super::search::MISSED;
 use super::weigh::{Weighed, Weight};
 use super::*;
 
@@ -48,8 +49,22 @@ impl Sensing {
         let reread = keeps
             .into_iter()
             .find_map(|keep| self.reread(keep, now, cx).filter(|reread| reread.is_news))
+            .filter(|reread| !self.is_against_order(reread, cx))
             .and_then(|reread| self.of_what_was_not_thought_over(reread, cx));
         self.tell_if_read(reread, now, cx)
+    }
+
+    /// Whether it goes on with plies that the board, telling of each square as it changed, showed in another order.
+    fn is_against_order(&self, reread: &Reread, cx: &Context<'_>) -> bool {
+        let view = self.view(cx);
+        let tip = view.tip();
+        let read = view.len().saturating_sub(reread.keep);
+        let onward: Vec<Move> = reread.seen.iter().skip(read).map(|seen| seen.mv).collect();
+        reread.goes_on
+            && self.picture.is_exact()
+            && onward.len() <= MISSED
+            && (self.picture.differing(tip.board()) & self.trail.unwatched()).is_empty()
+            && self.order(tip, &onward) == Order::Against
     }
 
     /// Reads what follows the record from all that was seen of the last plies.
