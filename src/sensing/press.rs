@@ -470,6 +470,11 @@ impl Sensing {
         if self.silent && !press.spent && self.view(cx).tip().turn() == side {
             self.unspent = Some(press);
         }
+        if let Some(second) = self.second_man_at(press, cx) {
+            // It may have been set aside, to be put straight.
+            self.faults.retain(|fault| fault.squares != second.squares);
+            self.raise(second);
+        }
         // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
         if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
             return;
@@ -546,6 +551,37 @@ impl Sensing {
             self.raise_levels(level, press, cx);
             self.note_fault_at_press(level, press, his_turn, after, cx);
         }
+    }
+
+    /// What the presser has moved besides, if the board had shown all of it by the press, and the answer begins after that: it is no
+    /// move made before its turn in fast play.
+    fn second_man_at(&self, press: Press, cx: &Context<'_>) -> Option<Fault> {
+        let is_still = self.sign.is_some() || self.frozen_since.is_some();
+        // Where men are not known, what was read in fast play may be somebody else's move.
+        if !(press.overtaken && press.spent) || is_still || !self.picture.is_exact() {
+            return None;
+        }
+        let view = self.view(cx);
+        let after = view.position(view.plies_of(press.side));
+        let told = self
+            .faults
+            .iter()
+            .filter(|fault| fault.level > Level::Unsaid);
+        let told = told.fold(Bitboard::EMPTY, |all, fault| all | fault.squares);
+        let open = self.picture.differing(after.board()) & !told;
+        let answer = open & self.trail.changed_since(press.at);
+        let theirs = after.board().by_color(!press.side);
+        if (answer & theirs & self.picture.vacant()).is_empty() {
+            return None;
+        }
+        let deed = open & !answer;
+        let fault = self.classify(after, deed);
+        let is_his = fault.side == Some(press.side) && (deed & !self.picture.vacant()).any();
+        is_his.then(|| Fault {
+            level: Level::Told,
+            until_press: fault.kind == FaultKind::OutOfTurn,
+            ..fault
+        })
     }
 
     /// Squares of what may have been done after this press, which completed a move: it says nothing of them. The clock may have been
