@@ -241,6 +241,7 @@ fn context(line: &Line) -> Context<'_> {
     Context {
         line,
         following: true,
+        setting_up: false,
         has_clock: true,
         unstarted: false,
         can_dump: false,

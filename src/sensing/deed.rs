@@ -18,7 +18,7 @@ impl Sensing {
     ) -> Option<(Option<Seen>, Fault)> {
         if self.waiting.is_some()
             || self.has_changed_frozen()
-            || self.sign.is_some()
+            || self.is_no_play(cx)
             || self.away.is_some()
             || self.is_in_gap()
         {

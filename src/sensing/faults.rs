@@ -124,7 +124,7 @@ pub enum Level {
 /// A board that differs on more squares is being cleared or set up; no accident looks like that.
 pub(crate) const CLEARED: usize = 20;
 /// So many differ after an accident. After more plies than can be inferred more do.
-pub(super) const ACCIDENT: usize = 6;
+pub(crate) const ACCIDENT: usize = 6;
 
 impl Sensing {
     /// Whether it is told already that the record does not lead to what the board shows.
@@ -349,7 +349,8 @@ impl Sensing {
 
     pub(super) fn escalation_at(&self, fault: &Fault, cx: &Context<'_>) -> Option<Millis> {
         // Before the clock was started men are still being set up.
-        if fault.level > Level::Noted || (cx.unstarted && cx.line.is_empty()) {
+        let setting_up = cx.setting_up || (cx.unstarted && cx.line.is_empty());
+        if fault.level > Level::Noted || setting_up {
             return None;
         }
         let since = fault.since.max(self.heard_since);

@@ -103,8 +103,7 @@ mod weigh;
 pub use crate::game::Seen;
 pub use faults::{Fault, FaultEnd, FaultKind, Level};
 
-use faults::ACCIDENT;
-pub(crate) use faults::CLEARED;
+pub(crate) use faults::{ACCIDENT, CLEARED};
 use film::{Film, Pressed, Scene};
 use rivals::Rivals;
 use tally::Tally;
@@ -200,6 +199,8 @@ pub struct Context<'a> {
     pub line: &'a Line,
     /// Whether moves are followed: a game stands ready or is being played.
     pub following: bool,
+    /// Whether men are being set up for the next game: nothing that they show is wrong.
+    pub setting_up: bool,
     /// Whether a clock has run, or was pressed, in this game.
     pub has_clock: bool,
     /// Whether a clock is attached that has not run yet: the first moves may fall away again.
@@ -774,6 +775,11 @@ impl Sensing {
     fn has_changed_frozen(&self) -> bool {
         self.frozen_since
             .is_some_and(|since| self.last_change > since)
+    }
+
+    /// Whether the kings show the result, or men are being set up for the next game: what else the board shows is nobody's deed.
+    fn is_no_play(&self, cx: &Context<'_>) -> bool {
+        self.sign.is_some() || cx.setting_up
     }
 
     fn quiet_at(&self) -> Millis {

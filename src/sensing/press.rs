@@ -428,7 +428,7 @@ impl Sensing {
             open &= !adjusting;
         }
         let is_open = open.any() || (self.is_poor() && adjusting.any());
-        let is_quiet = self.sign.is_none() && self.frozen_since.is_none() && !press.overtaken;
+        let is_quiet = !self.is_no_play(cx) && self.frozen_since.is_none() && !press.overtaken;
         if tip.turn() != side || !is_quiet {
             return false;
         }
@@ -476,7 +476,7 @@ impl Sensing {
             self.raise(second);
         }
         // Where the other side has pressed since, the board shows what came after, and says nothing of this press.
-        if self.sign.is_some() || self.frozen_since.is_some() || press.overtaken {
+        if self.is_no_play(cx) || self.frozen_since.is_some() || press.overtaken {
             return;
         }
         if self.has_passed_and_taken(side, cx) {

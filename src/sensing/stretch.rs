@@ -345,6 +345,7 @@ mod tests {
         let cx = Context {
             line: &line,
             following: true,
+            setting_up: false,
             has_clock: true,
             unstarted: false,
             can_dump: false,

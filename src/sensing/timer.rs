@@ -287,6 +287,7 @@ mod tests {
         let cx = Context {
             line: &line,
             following: true,
+            setting_up: false,
             has_clock: true,
             unstarted: false,
             can_dump: true,
@@ -326,6 +327,7 @@ mod tests {
             let cx = Context {
                 line: &line,
                 following: true,
+                setting_up: false,
                 has_clock: true,
                 unstarted: false,
                 can_dump,

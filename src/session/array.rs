@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::alerts::Source;
-use super::setup::Wrong;
+use super::setup::{Wrong, is_on_the_way_to};
 use crate::Millis;
 use crate::board::{Orientation, Picture};
 use crate::game::{Change, CorrectionReason, Game, Seen};
@@ -20,6 +20,8 @@ pub(super) struct Array {
     turned_round: bool,
     /// The board was cleared since it last showed the game: what stands on it now was set up, not taken back.
     pub cleared: bool,
+    /// Men stand on it where the next game begins with them, and what is left of the game is little.
+    pub is_set_up: bool,
     pub wrong: Wrong,
 }
 
@@ -136,15 +138,15 @@ impl Table {
             .as_ref()
             .filter(|game| game.is_followed() && !game.line.is_empty())
         else {
-            self.array.cleared = false;
+            (self.array.cleared, self.array.is_set_up) = (false, false);
             return;
         };
         let orientation = self.stands();
-        match shown
-            .oriented(orientation)
-            .differing(game.line.tip().board())
-            .count()
-        {
+        let picture = shown.oriented(orientation);
+        let differing = picture.differing(game.line.tip().board());
+        let next = self.openings.next_start();
+        self.array.is_set_up = is_on_the_way_to(next.board(), &picture, differing);
+        match differing.count() {
             0 => {
                 self.array.cleared = false;
                 if self.array.wrong.squares.is_empty() {

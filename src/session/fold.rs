@@ -187,30 +187,30 @@ impl Table {
 
     /// What sensing has to know of the rest.
     pub(super) fn context(&self) -> Context<'_> {
-        // The next game's array is nothing that the last game's record could explain.
-        let array = self.stands_as_array();
+        let game = self.game.as_ref().filter(|_| !self.stands_as_array());
+        let setting_up = self.array.is_set_up;
         context(
             &self.settings,
             self.abilities,
-            self.game.as_ref().filter(|_| !array),
+            game,
+            setting_up,
             &self.clock,
-            &NO_LINE,
         )
     }
 
     pub(super) fn sensing(&mut self) -> (&mut Sensing, Context<'_>) {
         // The next game's array is nothing that the last game's record could explain.
         let array = self.stands_as_array();
-        (
-            &mut self.sensing,
-            context(
-                &self.settings,
-                self.abilities,
-                self.game.as_ref().filter(|_| !array),
-                &self.clock,
-                &NO_LINE,
-            ),
-        )
+        let game = self.game.as_ref().filter(|_| !array);
+        let setting_up = self.array.is_set_up;
+        let cx = context(
+            &self.settings,
+            self.abilities,
+            game,
+            setting_up,
+            &self.clock,
+        );
+        (&mut self.sensing, cx)
     }
 
     fn apply_squares(&mut self, changes: &[(u8, entry::Code)], look: Look) {
@@ -280,14 +280,15 @@ pub(super) fn context<'a>(
     settings: &Settings,
     abilities: board::Abilities,
     game: Option<&'a Game>,
+    setting_up: bool,
     clock: &clock::Tracker,
-    none: &'a Line,
 ) -> Context<'a> {
     const SHORT_MS: u64 = 20_000;
     let Some(game) = game else {
         return Context {
-            line: none,
+            line: &NO_LINE,
             following: false,
+            setting_up,
             has_clock: false,
             unstarted: false,
             can_dump: false,
@@ -302,6 +303,7 @@ pub(super) fn context<'a>(
     Context {
         line: &game.line,
         following: game.is_followed(),
+        setting_up,
         has_clock: game.clocks.used,
         unstarted: clock.is_attached() && !game.clocks.used,
         // A trace whose silence means nothing answers no question: what is waited for would never come.

@@ -4,7 +4,7 @@
 
 use super::Table;
 use super::alerts::{Notice, Source};
-use super::fold::{NO_LINE, context};
+use super::fold::context;
 use super::resolve::Resolved;
 use crate::Millis;
 use crate::board::Contents;
@@ -176,7 +176,7 @@ impl Table {
     pub(super) fn next_timer_after_the_end(&self) -> Option<Millis> {
         let on = self.played_on.as_ref()?;
         let game = Some(&on.game);
-        let cx = context(&self.settings, self.abilities, game, &self.clock, &NO_LINE);
+        let cx = context(&self.settings, self.abilities, game, false, &self.clock);
         on.sensing.poll_timeout(&cx)
     }
 
@@ -295,7 +295,7 @@ impl Table {
     pub(super) fn sense_after_the_end(&mut self, act: impl FnOnce(&mut Sensing, &Context<'_>)) {
         if let Some(on) = self.played_on.as_deref_mut() {
             let game = Some(&on.game);
-            let cx = context(&self.settings, self.abilities, game, &self.clock, &NO_LINE);
+            let cx = context(&self.settings, self.abilities, game, false, &self.clock);
             act(&mut on.sensing, &cx);
         }
     }

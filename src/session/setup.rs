@@ -8,7 +8,7 @@ use crate::board::{self, Contents, Picture, Sense};
 use crate::game::Game;
 use crate::laws::position::Position;
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
-use crate::sensing::{Look, explain};
+use crate::sensing::{ACCIDENT, Look, explain};
 use shakmaty::{Bitboard, Board, Color, Move, Piece, Role, Square};
 
 /// Where the array that a game is played from is not what it should be.
@@ -192,9 +192,12 @@ impl Table {
         self.raw.is_complete() && (begins || self.is_set_up_for_next())
     }
 
-    /// Whether the men are being set up for a game that is paired, while the last one was left without a result.
+    /// Whether the men are being set up for a game that is paired, or that its array alone would open, while the last one was left without
+    /// a result.
     pub(super) fn is_set_up_for_next(&self) -> bool {
-        self.openings.is_armed() && self.array.cleared && self.open_game().is_some()
+        let is_paired = self.openings.is_armed() && self.array.cleared;
+        let opens_itself = !self.openings.is_by_hand() && self.array.is_set_up;
+        (is_paired || opens_itself) && self.open_game().is_some()
     }
 
     /// All men are there, as far as the board can tell, and some stand on each other's squares.
@@ -213,7 +216,15 @@ impl Table {
         };
         let picture = &picture;
         let differing = picture.differing(&board);
-        let astray = differing.any() && differing.count() <= FEW && are_all_there(picture, &board);
+        let astray = match is_next {
+            // Nobody has said yet that a game begins: it may be analysis.
+            true => {
+                let next = self.openings.next_start();
+                let is_played = |plies| is_played(&next, picture, plies);
+                is_few_astray(picture, &board, differing) && !(1..=MISSED).any(is_played)
+            }
+            false => is_few_astray(picture, &board, differing),
+        };
         if astray || are_sides_misread(picture, &board) {
             let mut notice = Notice::new(
                 AlertKind::SetupWrong,
@@ -248,17 +259,39 @@ fn differs(squares: Bitboard) -> String {
 
 /// Whether all men of an array are there, some of them on these squares where others belong, and no play led there.
 fn is_astray(start: &Position, picture: &Picture, differing: Bitboard) -> bool {
-    let is_played = || {
-        let lines = |plies| explain::lines_to(start, picture, Bitboard::EMPTY, plies, |_| true);
-        // The side that begins has the move: both have made as many plies.
-        let mut plies = (2..=MISSED).step_by(2).map(lines);
-        plies.any(|lines| !lines.complete || lines.explain())
-    };
-    differing.any()
-        && differing.count() <= FEW
-        && are_all_there(picture, start.board())
-        && !is_played()
+    // The side that begins has the move: both have made as many plies.
+    let mut plies = (2..=MISSED).step_by(2);
+    is_few_astray(picture, start.board(), differing)
+        && !plies.any(|plies| is_played(start, picture, plies))
 }
+
+/// Whether so many plies may have led to what the board shows.
+fn is_played(start: &Position, picture: &Picture, plies: usize) -> bool {
+    let lines = explain::lines_to(start, picture, Bitboard::EMPTY, plies, |_| true);
+    !lines.complete || lines.explain()
+}
+
+/// Whether all men of an array are there, a few of them on these squares where others belong.
+fn is_few_astray(picture: &Picture, array: &Board, differing: Bitboard) -> bool {
+    differing.any() && differing.count() <= FEW && are_all_there(picture, array)
+}
+
+/// Whether men of a game that differs from the board on these squares are being set up to this array, from either side of the board: men
+/// stand where they begin who did not in the game, and hardly anything else has come. No accident does that.
+pub(super) fn is_on_the_way_to(array: &Board, picture: &Picture, differing: Bitboard) -> bool {
+    let mut turned = array.clone();
+    turned.rotate_180();
+    let came = differing & !picture.vacant();
+    let is_led_to = |array: &Board| {
+        let astray = came & picture.differing(array);
+        let home = came & !astray;
+        home.count() >= MANY_HOME && home.count() > MANY_HOME * astray.count()
+    };
+    differing.count() > ACCIDENT && (is_led_to(array) || is_led_to(&turned))
+}
+
+/// So many men go home at once for no other reason.
+const MANY_HOME: usize = 3;
 
 /// Men that stand on each other's squares differ on no more squares than this.
 const FEW: usize = 8;
