@@ -229,6 +229,7 @@ impl Game {
             ..Verdict::default()
         };
         self.ended_at = None;
+        self.held = false;
         self.change();
     }
 
@@ -268,11 +269,13 @@ impl Game {
         }
         if let Some(why) = contradiction {
             self.propose_result(result, ResultBy::Kings);
+            self.held = true;
             return Sign::Contradicted(why);
         }
         if propose || may_be_play {
             self.propose_result(result, ResultBy::Kings);
             self.verdict.reason = may_be_play.then_some(Reason::KingsInHand);
+            self.held |= !may_be_play;
             return Sign::Proposed;
         }
         let termination = if on_time { "time forfeit" } else { "normal" };

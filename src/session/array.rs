@@ -136,7 +136,7 @@ impl Table {
         let Some(game) = self
             .game
             .as_ref()
-            .filter(|game| game.is_followed() && !game.line.is_empty())
+            .filter(|game| game.ready && !game.is_over() && !game.line.is_empty())
         else {
             (self.array.cleared, self.array.is_set_up) = (false, false);
             return;

@@ -268,6 +268,9 @@ impl Table {
         }
         let (sensing, cx) = self.sensing();
         sensing.follow(now, wait, &cx);
+        if self.game.as_ref().is_some_and(|game| game.held) {
+            self.hold_game();
+        }
         self.close_doubt();
         self.changed();
     }
@@ -534,12 +537,12 @@ impl Table {
             self.tell_last_capture();
         }
         let Some(game) = &mut self.game else { return };
-        let over = game.is_over();
+        let (over, held) = (game.is_over(), game.held);
         if verdict.result == GameResult::Unknown {
             let ended_with = game.line.tip().clone();
             game.reopen(verdict.reason);
             self.tell_game();
-            if over {
+            if over || held {
                 let plays_on = self.take_played_on();
                 self.follow_record(!plays_on);
                 self.catch_up_flags();
@@ -558,12 +561,14 @@ impl Table {
             ..verdict
         };
         self.close_alert(Source::ResultMismatch, CloseReason::Superseded);
-        if !over {
+        if !over && !held {
             self.watch_on(false);
+        }
+        self.watch_on_from_here();
+        if !over {
             self.end_game(verdict);
             return;
         }
-        self.watch_on_from_here();
         if let Some(game) = &mut self.game {
             game.set_result(verdict);
         }

@@ -316,6 +316,9 @@ impl Table {
             self.take_observations();
         }
         self.tell_game();
+        if self.game.as_ref().is_some_and(|game| game.held) {
+            self.hold_game();
+        }
         match sign {
             Sign::Nothing => self.ask_for_the_game_before(result),
             Sign::Proposed => {}

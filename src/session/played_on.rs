@@ -88,8 +88,10 @@ impl Table {
     pub(super) fn watch_on(&mut self, by_the_board: bool) {
         self.played_on = self.game.as_ref().map(|game| {
             let moves = || game.line.plies.iter().map(|ply| ply.mv).collect();
+            let mut goes_on = game.clone();
+            goes_on.reopen(None);
             Box::new(PlayedOn {
-                game: game.clone(),
+                game: goes_on,
                 sensing: self.sensing.clone(),
                 ended_at: self.now,
                 ended_by: by_the_board.then(moves),
@@ -98,6 +100,14 @@ impl Table {
                 told: Told::Nobody,
             })
         });
+    }
+
+    /// The kings have shown a result that is not set: nothing on the board is play before somebody presses, or says so.
+    pub(super) fn hold_game(&mut self) {
+        self.take_observations();
+        self.watch_on(false);
+        self.sensing.finish();
+        self.take_observations();
     }
 
     /// Whether presses are still of interest: play may go on.
@@ -216,14 +226,16 @@ impl Table {
                 _ => {}
             }
         }
-        if (self.played_on.as_ref()).is_some_and(|on| on.is_end_undone()) {
+        let is_held = self.game.as_ref().is_some_and(|game| game.held);
+        let goes_on = |on: &PlayedOn| on.is_end_undone() || (is_held && on.is_pressed_since());
+        if self.played_on.as_deref().is_some_and(goes_on) {
             self.take_end_back();
         } else {
             self.tell_played_on();
         }
     }
 
-    /// What ended the game was no move: it goes on, as what was seen since has it, or ends by that.
+    /// What ended the game was no move, or no end: it goes on, as what was seen since has it, or ends by that.
     fn take_end_back(&mut self) {
         let Some(on) = self.played_on.take() else {
             return;
@@ -272,6 +284,10 @@ impl Table {
             return;
         };
         while on.game.poll_event().is_some() {}
+        // Of kings that the clock contradicts the arbiter knows.
+        if self.game.as_ref().is_none_or(|game| game.held) {
+            return;
+        }
         let (told, audience, severity) = if on.is_pressed_since() {
             (Told::Arbiter, Audience::Arbiter, Severity::Warn)
         } else if on.plies_since().count() >= 2 {

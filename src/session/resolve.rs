@@ -125,8 +125,9 @@ impl Table {
         }
         game.settle_doubts(resolved.plies.clone());
         let (sensing, cx) = self.sensing();
-        sensing.resolve(change, resolved.plies, &cx);
+        sensing.resolve(change, resolved.plies.clone(), &cx);
         self.take_observations();
+        self.resolve_after_the_end(&resolved);
         // A man that has to be exchanged on the board is waited for.
         let differs = !differing(self).is_subset(before);
         if differs && self.open_game().is_some() {
