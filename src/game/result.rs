@@ -306,8 +306,9 @@ impl Game {
             return;
         }
         self.remove_king_steps();
-        let is_step =
-            |ply: &&Ply| ply.seen_at >= set_out && !ply.pressed && ply.mv.role() == Role::King;
+        // On a board that knows no men he may have been read as another man.
+        let is_kings = |m: &Move| m.role() == Role::King || CENTRE.contains(&m.to());
+        let is_step = |ply: &&Ply| ply.seen_at >= set_out && !ply.pressed && is_kings(&ply.mv);
         let steps = self.line.plies.iter().rev().take_while(is_step).count();
         if steps > 0 {
             let keep = self.line.len() - steps;

@@ -216,7 +216,7 @@ impl Sensing {
         if may_read && !goes_back && self.read_stretch(now, cx) {
             return;
         }
-        let is_telling = (is_fast || !self.is_poor()) && !cx.setting_up;
+        let is_telling = (is_fast || !self.is_poor()) && !self.is_no_play(cx);
         if is_telling && now >= lost.since + self.timing.grace && self.faults.is_empty() {
             // It is not told while hands go on what is wrong, but that something is.
             let view = self.view(cx);

@@ -15,6 +15,12 @@ pub(super) struct Sign {
 impl Sensing {
     /// Since when the last plies are kings on their way to the centre: steps that nobody pressed and that went on at once.
     pub(super) fn kings_set_out(&self, cx: &Context<'_>) -> Option<Millis> {
+        if self.is_poor()
+            && let Some((n, _)) = self.kings_unseen(cx.line)
+            && let Some(taken) = cx.line.plies.get(n)
+        {
+            return Some(taken.seen_at);
+        }
         let is_step = |ply: &&Ply| {
             let to = ply.mv.to();
             matches!(
@@ -35,16 +41,17 @@ impl Sensing {
     pub(super) fn watch_kings(&mut self, now: Millis, line: Option<&Line>) {
         let shown = match line {
             Some(line) if self.is_poor() => self.kings_unseen(line),
-            _ => self.kings_seen(),
+            _ => self.kings_seen().map(|kings| (0, kings)),
         };
-        let new = shown.map(|[one, other]| Sign {
+        let new = shown.map(|(n, [one, other])| Sign {
             since: now,
             result: match (one.is_light(), other.is_light()) {
                 (true, true) => GameResult::WhiteWins,
                 (false, false) => GameResult::BlackWins,
                 _ => GameResult::Draw,
             },
-            may_be_play: self.is_poor() && line.is_some_and(|line| self.may_be_play(line.tip())),
+            may_be_play: self.is_poor()
+                && line.is_some_and(|line| self.may_be_play(line.position(n))),
         });
         let is_same = |old: Sign, new: Sign| Sign { since: now, ..old } == new;
         match (self.sign, new) {
@@ -95,18 +102,27 @@ impl Sensing {
         Some([king(Color::White)?, king(Color::Black)?])
     }
 
-    /// The same on a board that knows no men: the kings have gone from where they stood, and two squares of the centre are filled that
-    /// were not, or are again. Men that stood in the centre may have been taken away for it; nothing else has changed but that a man may be gone, who has captured.
-    fn kings_unseen(&self, line: &Line) -> Option<[Square; 2]> {
-        // The men may have been set up again since the game ended (case K6).
+    /// The same on a board that knows no men: the kings have gone from where they stood, and two squares of the centre are filled that were
+    /// not, or are again. Men that stood in the centre may have been taken away for it, or set aside; nothing else has changed but that a
+    /// man may be gone, who has captured. With it goes how many plies had been played: where a king comes while a man who could go there is
+    /// off the board, he may have been read as that man's move.
+    fn kings_unseen(&self, line: &Line) -> Option<(usize, [Square; 2])> {
         let n = line.len();
-        self.kings_gone_from(
-            line.tip(),
-            line.plies
-                .get(n.wrapping_sub(1))
-                .map_or(0, |ply| ply.seen_at),
-        )
-        .or_else(|| self.kings_gone_from(&line.start, 0))
+        let is_to_centre = |ply: &&Ply| !ply.pressed && CENTRE.contains(&ply.mv.to());
+        let taken = line.plies.iter().rev().take(2).take_while(is_to_centre);
+        let played = (n - taken.count()..=n).rev().map(|plies| {
+            let last = line.plies.get(plies.wrapping_sub(1));
+            (
+                plies,
+                line.position(plies),
+                last.map_or(0, |ply| ply.seen_at),
+            )
+        });
+        // The men may have been set up again since the game ended (case K6).
+        let anew = (n, &line.start, 0);
+        played.chain([anew]).find_map(|(plies, position, since)| {
+            Some((plies, self.kings_gone_from(position, since)?))
+        })
     }
 
     fn kings_gone_from(&self, position: &Position, since: Millis) -> Option<[Square; 2]> {
@@ -117,7 +133,9 @@ impl Sensing {
         // Whoever made the last move may have captured: where he stands now nobody saw him come.
         let own = board.by_color(position.turn()) & self.picture.vacant();
         let elsewhere = open & !(kings | centre);
-        if !elsewhere.is_subset(own) || elsewhere.count() > 1 {
+        let aside = elsewhere & !self.picture.vacant();
+        let missing = elsewhere & !aside;
+        if !missing.is_subset(own) || missing.count() > 1 {
             return None;
         }
         let gone = kings & self.picture.vacant();
@@ -137,6 +155,12 @@ impl Sensing {
         let [one, other] = two.as_slice() else {
             return None;
         };
+        // Who stands elsewhere was in the way.
+        let in_the_way =
+            board.occupied() & !kings & (open | Bitboard::from(*one) | *other) & centre;
+        if aside.count() > in_the_way.count() {
+            return None;
+        }
         // A board that sees colours shows one of each.
         let alike = self.picture.at(*one) == self.picture.at(*other);
         (self.picture.sense() != Sense::Side || !alike).then_some([*one, *other])

@@ -553,7 +553,9 @@ impl Sensing {
             return false;
         }
         let theirs = last.after.board().by_color(last.after.turn());
-        if (lifted & theirs).is_empty() {
+        // With both kings in the hands nobody answers.
+        let are_kings_off = last.after.board().kings().is_subset(self.picture.vacant());
+        if (lifted & theirs).is_empty() || are_kings_off {
             return false;
         }
         let before = match tentative.moves.len() {
