@@ -82,6 +82,15 @@ impl Fault {
         }
     }
 
+    /// It becomes as loud as that, where these squares differ by now: who has been put back is displaced no more.
+    fn rise(&mut self, level: Level, differing: Bitboard) {
+        let open = self.squares & differing;
+        if self.kind == FaultKind::Displaced && open.any() {
+            self.squares = open;
+        }
+        self.level = level;
+    }
+
     /// Whether it is nobody's deed, but something that was not seen.
     pub fn is_gap(&self) -> bool {
         matches!(self.kind, FaultKind::Gap | FaultKind::PliesMissing)
@@ -309,6 +318,7 @@ impl Sensing {
             .iter()
             .map(|fault| self.moved_with(fault, press, &view))
             .collect();
+        let differing = self.picture.differing(view.tip().board());
         let has_moved_at = (turn != side).then(|| view.seen_at(view.len()));
         for (fault, moved) in self.faults.iter_mut().zip(moves) {
             if !fault.is_made_loud_by(side, turn) {
@@ -329,7 +339,7 @@ impl Sensing {
             }
             let level = cap(fault.kind, level);
             if fault.level < level {
-                fault.level = level;
+                fault.rise(level, differing);
                 tell(&mut self.observations, fault);
             }
         }
@@ -357,11 +367,10 @@ impl Sensing {
         match fault.kind {
             FaultKind::IllegalMove | FaultKind::OutOfTurn if cx.has_clock => None,
             FaultKind::Displaced => {
-                let missing = fault
-                    .squares
-                    .into_iter()
-                    .all(|square| self.picture.is_empty(square));
-                if missing && self.may_be_in_hand(fault.squares, cx) {
+                // Who has been put back is missing no more.
+                let open = self.still_open(fault, cx);
+                let missing = open.is_subset(self.picture.vacant());
+                if missing && self.may_be_in_hand(open, cx) {
                     return None;
                 }
                 Some(
@@ -383,10 +392,17 @@ impl Sensing {
                 .escalation_at(&self.faults[index], cx)
                 .is_some_and(|at| now >= at)
             {
-                self.faults[index].level = Level::Told;
-                tell(&mut self.observations, &self.faults[index]);
+                let open = self.still_open(&self.faults[index], cx);
+                let fault = &mut self.faults[index];
+                fault.rise(Level::Told, open);
+                tell(&mut self.observations, fault);
             }
         }
+    }
+
+    /// The squares of a fault that still differ from the record.
+    fn still_open(&self, fault: &Fault, cx: &Context<'_>) -> Bitboard {
+        fault.squares & self.picture.differing(self.view(cx).tip().board())
     }
 
     /// Faults whose squares all agree with the record again are over; so is an irregular move that was replaced by a legal one.
