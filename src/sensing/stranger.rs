@@ -23,6 +23,13 @@ impl Sensing {
         found
     }
 
+    /// Squares where one man stands, or is missing, by nobody's move. Where men are not known it may be anybody's.
+    pub(super) fn beside_play(&self) -> Vec<Square> {
+        let is_known = !self.is_poor();
+        let beside = self.faults.iter().filter_map(Fault::beside_play);
+        beside.filter(|_| is_known).collect()
+    }
+
     /// Men who have stood since then where none of those who are gone can have come to.
     pub(super) fn strangers(&self, since: Millis, view: &View<'_>) -> Bitboard {
         let board = view.tip().board();

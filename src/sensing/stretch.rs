@@ -209,7 +209,7 @@ impl Sensing {
         let (keep, since) = self.whole_from(keep, &view)?;
         let (mut picture, mut scenes) = self.film.since(since, &self.picture);
         // What is set aside tells nothing of the play beside it.
-        let beside: Vec<Square> = self.faults.iter().filter_map(Fault::beside_play).collect();
+        let beside = self.beside_play();
         let sense = picture.sense();
         for square in &beside {
             let man = view.position(keep).board().piece_at(*square);
