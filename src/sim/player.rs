@@ -88,6 +88,8 @@ pub struct Player {
     /// What stands on the table, whoever sees it.
     men: [Option<Piece>; 64],
     lead_in_ms: Millis,
+    /// How the table's own boards look at it.
+    looks: Looks,
     scanner: Scanner<Option<Piece>>,
     clock: Option<Clock>,
     unsent_per_mille: u16,
@@ -119,6 +121,29 @@ enum Phase {
     Playing { origin_ms: Millis },
 }
 
+/// How boards of one family look at their squares on this table.
+#[derive(Debug, Clone, Copy)]
+struct Looks {
+    family: Family,
+    sweep: Sweep,
+    scan_ms: Millis,
+}
+
+impl Looks {
+    fn of(family: Family, options: &TableOptions) -> Looks {
+        let TableOptions { sweep, scan_ms, .. } = *options;
+        Looks {
+            family,
+            sweep,
+            scan_ms,
+        }
+    }
+
+    fn scanner<T: Copy + PartialEq>(self, squares: [T; 64]) -> Scanner<T> {
+        Scanner::new(self.sweep, self.scan_ms, squares)
+    }
+}
+
 #[derive(Debug)]
 struct Clock {
     clock: ChessClock,
@@ -142,8 +167,10 @@ impl Player {
         let numbered = numbered(&board, &men, options.rotated);
         let told = board.set_up(now, &numbered);
         let control = options.control.clone();
+        let looks = Looks::of(board.family(), options);
         let mut player = Player {
-            scanner: Scanner::new(options.sweep, options.scan_ms, numbered),
+            looks,
+            scanner: looks.scanner(numbered),
             next: 0,
             phase: Phase::Unwatched,
             board,
@@ -322,8 +349,12 @@ impl Player {
         }
         self.rotated = rotated;
         let men = numbered(&self.board, &self.men, rotated);
-        let TableOptions { scan_ms, sweep, .. } = TableOptions::of(self.board.family());
-        self.scanner = Scanner::new(sweep, scan_ms, men);
+        let family = self.board.family();
+        let looks = match family == self.looks.family {
+            true => self.looks,
+            false => Looks::of(family, &TableOptions::of(family)),
+        };
+        self.scanner = looks.scanner(men);
         let told = self.board.set_up(now, &men);
         self.plugged = true;
         self.events.push_back(Event::Plugged);

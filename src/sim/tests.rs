@@ -13,7 +13,7 @@ use super::pgn::{self, SimGame};
 use super::player::{Player, TableOptions};
 use super::scan::Sweep;
 use super::scene::Scene;
-use super::script::{Act, Breach, Incident, IncidentKind, Manner, Script};
+use super::script::{Act, Action, Breach, Incident, IncidentKind, Manner, Script};
 use super::{trace, trace_script};
 use crate::Millis;
 use crate::trace::{Event, Trace, Writer};
@@ -1101,4 +1101,31 @@ fn assert_irregular(script: &Script, position: &Chess, incident: &Incident, name
         let stands = placement_at(script, to_ms);
         assert!(legal.contains(&stands), "{name}: {stands} afterwards");
     }
+}
+
+#[test]
+fn a_board_that_is_plugged_in_again_looks_as_often_as_before() {
+    let script = script(&miniature(), Level::Clean, 1);
+    let moves = |action: &&Action| matches!(action.kind, Act::Square { .. });
+    let first_ms = script.actions.iter().find(moves).expect("a move").at_ms;
+    let plugged = [Act::Unplugged, Act::Plugged { rotated: false }];
+    let plugged = plugged.map(|kind| Action { at_ms: 0, kind });
+    let script = Script {
+        actions: plugged.into_iter().chain(script.actions).collect(),
+        ..script
+    };
+    let options = TableOptions {
+        scan_ms: 0,
+        control: None,
+        ..TableOptions::default()
+    };
+    let mut player = Player::new(0, script, VirtualBoard::default(), &options);
+    player.handle_host(0, &[0x4b]);
+    player.handle_timeout(options.lead_in_ms);
+    drain(&mut player);
+    player.handle_host(options.lead_in_ms, &[0x4b]);
+    player.handle_timeout(options.lead_in_ms + first_ms);
+    let told = drain(&mut player);
+    let is_update = |message: &Message| matches!(message, Message::FieldUpdate { .. });
+    assert!(told.iter().any(is_update), "{told:?}");
 }
