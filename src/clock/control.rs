@@ -52,21 +52,6 @@ impl TimeControl {
         }
     }
 
-    /// The period in which a player is who has completed so many moves, counted from 0. It may lie beyond the list: a last period
-    /// that asks for moves repeats.
-    pub fn period_after(&self, completed: u32) -> Option<(usize, Period)> {
-        let last = *self.periods().last()?;
-        let mut left = completed;
-        for (index, period) in self.periods().iter().enumerate() {
-            match period.moves {
-                Some(moves) if left >= moves => left -= moves,
-                _ => return Some((index, *period)),
-            }
-        }
-        let repeats = left / last.moves?;
-        Some((self.periods().len() + repeats as usize, last))
-    }
-
     /// How many moves must be completed by the end of a period, counted from 0; none if that period lasts to the end of the game.
     pub fn moves_by_end_of(&self, period: usize) -> Option<u32> {
         let last = self.periods().last()?;
@@ -404,23 +389,12 @@ mod tests {
     #[test]
     fn counts_periods() {
         let two = control("40/5400+30:1800+30");
-        assert_eq!(two.period_after(39), Some((0, two.periods()[0])));
-        assert_eq!(two.period_after(40), Some((1, two.periods()[1])));
         assert_eq!(two.moves_by_end_of(0), Some(40));
         assert_eq!(two.moves_by_end_of(1), None);
 
         let repeating = control("40/7200:20/3600");
-        assert_eq!(
-            repeating.period_after(60),
-            Some((2, repeating.periods()[1]))
-        );
-        assert_eq!(
-            repeating.period_after(80),
-            Some((3, repeating.periods()[1]))
-        );
         assert_eq!(repeating.moves_by_end_of(2), Some(80));
 
-        assert_eq!(control("?").period_after(3), None);
         assert_eq!(control("?").moves_by_end_of(0), None);
     }
 

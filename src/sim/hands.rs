@@ -8,9 +8,6 @@
 mod moves;
 mod presses;
 
-use std::fmt;
-use std::str::FromStr;
-
 use fastrand::Rng;
 use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
@@ -21,50 +18,22 @@ use super::pgn::SimGame;
 use super::scene::{Ending, Scene};
 use super::script::{Act, GameTruth, Incident, IncidentKind, Manner, Played, Script, Table};
 use crate::Millis;
+use crate::text::words;
 use presses::{Care, Presses};
 
-/// How the players handle the men.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// Each man straight from square to square, victims first, king first, all at one pace.
-    Clean,
-    /// As people do.
-    Human,
-    /// In a hurry: 150 to 400 ms a ply in all, with both players' hands over the board.
-    Blitz,
-    /// As people do, and with what goes wrong at a table.
-    Faulty,
-}
-
-impl FromStr for Level {
-    type Err = UnknownLevel;
-
-    fn from_str(text: &str) -> Result<Level, UnknownLevel> {
-        match text {
-            "clean" => Ok(Level::Clean),
-            "human" => Ok(Level::Human),
-            "blitz" => Ok(Level::Blitz),
-            "faulty" => Ok(Level::Faulty),
-            _ => Err(UnknownLevel(text.to_owned())),
-        }
+words! {
+    /// How the players handle the men.
+    Level {
+        /// Each man straight from square to square, victims first, king first, all at one pace.
+        Clean = "clean",
+        /// As people do.
+        Human = "human",
+        /// In a hurry: 150 to 400 ms a ply in all, with both players' hands over the board.
+        Blitz = "blitz",
+        /// As people do, and with what goes wrong at a table.
+        Faulty = "faulty",
     }
 }
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Level::Clean => "clean",
-            Level::Human => "human",
-            Level::Blitz => "blitz",
-            Level::Faulty => "faulty",
-        })
-    }
-}
-
-/// No level of this name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("hands \"{0}\" are not known; there are clean, human, blitz and faulty")]
-pub struct UnknownLevel(String);
 
 /// How long the players think. In blitz they do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -272,43 +272,6 @@ impl fmt::Display for IncidentKind {
     }
 }
 
-impl IncidentKind {
-    /// Whether something was on the board that no legal play explains, or a press that nothing does.
-    pub fn is_irregular(self) -> bool {
-        match self {
-            IncidentKind::IllegalThenCorrected
-            | IncidentKind::IllegalPressedThenRestored
-            | IncidentKind::IllegalStands
-            | IncidentKind::OutOfTurn
-            | IncidentKind::Displaced
-            | IncidentKind::BesideSquare
-            | IncidentKind::HalfCastled
-            | IncidentKind::PawnLeftOnLastRank
-            | IncidentKind::VictimForgotten
-            | IncidentKind::WrongColour
-            | IncidentKind::PressedWithoutMove
-            | IncidentKind::KnockedOver
-            | IncidentKind::DeadSquare => true,
-            IncidentKind::Retracted
-            | IncidentKind::TakenBack
-            | IncidentKind::Flicker
-            | IncidentKind::Misread
-            | IncidentKind::Analysis
-            | IncidentKind::ResultKings
-            | IncidentKind::SetUp
-            | IncidentKind::SetUpWrong
-            | IncidentKind::Adjusted
-            | IncidentKind::Honorary
-            | IncidentKind::EarlyStart
-            | IncidentKind::Fetched
-            | IncidentKind::Dispute
-            | IncidentKind::ForFun
-            | IncidentKind::ResultEntered
-            | IncidentKind::BoardSwapped => false,
-        }
-    }
-}
-
 /// What is wrong with a move that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Breach {

@@ -193,9 +193,44 @@ fn explains(incident: &Incident, alert: &Alert, loud_ms: Millis, began_ms: Milli
         .to_ms
         .map_or(Millis::MAX, |to_ms| began_ms + to_ms + IN_TIME_MS);
     let anything = incident.kind == IncidentKind::IllegalStands;
-    incident.kind.is_irregular()
+    is_irregular(incident.kind)
         && (began_ms + incident.from_ms..=until).contains(&loud_ms)
         && (anything || is_where(alert, incident))
+}
+
+/// Whether something was on the board that no legal play explains, or a press that nothing does.
+fn is_irregular(kind: IncidentKind) -> bool {
+    match kind {
+        IncidentKind::IllegalThenCorrected
+        | IncidentKind::IllegalPressedThenRestored
+        | IncidentKind::IllegalStands
+        | IncidentKind::OutOfTurn
+        | IncidentKind::Displaced
+        | IncidentKind::BesideSquare
+        | IncidentKind::HalfCastled
+        | IncidentKind::PawnLeftOnLastRank
+        | IncidentKind::VictimForgotten
+        | IncidentKind::WrongColour
+        | IncidentKind::PressedWithoutMove
+        | IncidentKind::KnockedOver
+        | IncidentKind::DeadSquare => true,
+        IncidentKind::Retracted
+        | IncidentKind::TakenBack
+        | IncidentKind::Flicker
+        | IncidentKind::Misread
+        | IncidentKind::Analysis
+        | IncidentKind::ResultKings
+        | IncidentKind::SetUp
+        | IncidentKind::SetUpWrong
+        | IncidentKind::Adjusted
+        | IncidentKind::Honorary
+        | IncidentKind::EarlyStart
+        | IncidentKind::Fetched
+        | IncidentKind::Dispute
+        | IncidentKind::ForFun
+        | IncidentKind::ResultEntered
+        | IncidentKind::BoardSwapped => false,
+    }
 }
 
 fn is_where(alert: &Alert, incident: &Incident) -> bool {

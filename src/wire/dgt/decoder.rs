@@ -33,19 +33,12 @@ pub enum Item {
 /// Bytes that made no message.
 ///
 /// Noise is told byte by byte, so that nothing is withheld and nothing depends on how the bytes arrive. To count faults
-/// rather than bytes, count those for which [`is_new_fault`](Self::is_new_fault) holds.
+/// rather than bytes, leave out [`SkipReason::MoreNoise`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Skipped {
     /// How many; at least one.
     pub bytes: u32,
     pub reason: SkipReason,
-}
-
-impl Skipped {
-    /// Does a fault begin here, or does the one before go on?
-    pub fn is_new_fault(&self) -> bool {
-        self.reason != SkipReason::MoreNoise
-    }
 }
 
 /// Why bytes were skipped.

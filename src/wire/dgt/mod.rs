@@ -156,11 +156,6 @@ impl PieceCode {
             Self::Empty | Self::Draw | Self::WhiteWins | Self::BlackWins => return None,
         })
     }
-
-    /// Is it one of the three tokens by which players can show a result?
-    pub fn is_token(self) -> bool {
-        matches!(self, Self::Draw | Self::WhiteWins | Self::BlackWins)
-    }
 }
 
 impl TryFrom<u8> for PieceCode {
