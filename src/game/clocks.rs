@@ -138,6 +138,15 @@ impl Game {
         true
     }
 
+    /// The clock is gone, and freezes nothing any more. Tells whether it was used in this game.
+    pub fn handle_clock_absent(&mut self) -> bool {
+        let is_used = self.clocks.used && !self.is_over();
+        if is_used {
+            self.clocks.stopped_at = None;
+        }
+        is_used
+    }
+
     /// This side's clock was pressed over a move of the other side. True once it has happened twice in a row: once may be a message
     /// that came late, a whole think of each side is none (case L1).
     pub fn handle_wrong_press(&mut self) -> bool {

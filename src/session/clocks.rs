@@ -25,7 +25,10 @@ impl Table {
                 }
                 ClockEvent::Flag(wing) => self.flag_fell(self.side(wing)),
                 ClockEvent::Absent => {
-                    if self.open_game().is_some_and(|game| game.clocks.used) {
+                    if self.hand_in(
+                        |game| game.handle_clock_absent(),
+                        |sensing, cx| sensing.handle_clock_running(now, cx),
+                    ) {
                         let notice = Notice::new(
                             AlertKind::ClockAbsent,
                             Audience::Operator,
@@ -34,12 +37,6 @@ impl Table {
                         );
                         self.close_alert(Source::ClockStopped, CloseReason::Superseded);
                         self.raise(Source::ClockAbsent, notice);
-                        // A clock that is absent freezes nothing.
-                        let (sensing, cx) = self.sensing();
-                        sensing.handle_clock_running(now, &cx);
-                        if let Some(game) = &mut self.game {
-                            game.clocks.stopped_at = None;
-                        }
                     }
                 }
                 ClockEvent::Present => self.close_alert(Source::ClockAbsent, CloseReason::Restored),
@@ -83,23 +80,21 @@ impl Table {
             return;
         }
         let (now, side) = (self.now, self.side(wing));
-        self.clock_started_after_the_end(side);
-        let game = self.game.as_mut();
-        if !game.is_some_and(|game| game.handle_clock_started(now, side)) {
-            return;
+        if self.hand_in(
+            |game| game.handle_clock_started(now, side),
+            |sensing, cx| sensing.handle_clock_running(now, cx),
+        ) {
+            self.tell_game();
+            self.close_alert(Source::ClockStopped, CloseReason::Restored);
         }
-        self.tell_game();
-        let (sensing, cx) = self.sensing();
-        sensing.handle_clock_running(now, &cx);
-        self.close_alert(Source::ClockStopped, CloseReason::Restored);
     }
 
     fn clock_stopped(&mut self) {
         let now = self.now;
-        self.clock_stopped_after_the_end();
-        let game = self.game.as_mut();
-        if game.is_some_and(|game| game.handle_clock_stopped(now)) {
-            self.sensing.handle_clock_stopped(now);
+        if self.hand_in(
+            |game| game.handle_clock_stopped(now),
+            |sensing, _| sensing.handle_clock_stopped(now),
+        ) {
             self.tell_game();
         }
     }
@@ -107,15 +102,13 @@ impl Table {
     /// A player pressed; `clk_ms` is what his clock shows after it.
     pub(super) fn pressed(&mut self, side: Color, clk_ms: Option<u64>) {
         let (now, shown) = (self.now, self.clock_times());
-        self.press_after_the_end(side, clk_ms);
-        let game = self.game.as_mut();
-        if !game.is_some_and(|game| game.handle_press(now, side, clk_ms, shown)) {
-            return;
+        if self.hand_in(
+            |game| game.handle_press(now, side, clk_ms, shown),
+            |sensing, cx| sensing.handle_press(now, side, cx),
+        ) {
+            self.tell_game();
+            self.close_alert(Source::Press, CloseReason::Superseded);
         }
-        self.tell_game();
-        let (sensing, cx) = self.sensing();
-        sensing.handle_press(now, side, &cx);
-        self.close_alert(Source::Press, CloseReason::Superseded);
     }
 
     fn flag_fell(&mut self, side: Color) {

@@ -14,9 +14,8 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 impl Table {
-    pub(super) fn awaits_dump(&mut self) -> bool {
-        let (sensing, cx) = self.sensing();
-        sensing.awaits_dump(&cx)
+    pub(super) fn awaits_dump(&self) -> bool {
+        self.sensing.awaits_dump(&self.context()) || self.awaits_dump_after_the_end()
     }
 
     pub(super) fn new(settings: Settings, now: Millis) -> Table {
@@ -82,14 +81,10 @@ impl Table {
                     && !self.restless.contains(square)
                 {
                     let square = board::oriented(square, self.stands());
-                    self.sensing.handle_repeated(entry.at, square);
+                    self.sense(|sensing, _| sensing.handle_repeated(entry.at, square));
                 }
             }
-            What::Dump => {
-                let (sensing, cx) = self.sensing();
-                let now = entry.at;
-                sensing.handle_dump(now, &cx);
-            }
+            What::Dump => self.sense(|sensing, cx| sensing.handle_dump(entry.at, cx)),
             What::Clock(code) => self.apply_clock((*code).into()),
             What::Command(command) => self.apply_command(command),
             What::Begun => {}
@@ -265,9 +260,8 @@ impl Table {
             self.tell_touches(&turned);
         }
         let now = self.now;
-        let (sensing, cx) = self.sensing();
-        sensing.handle_squares(now, &turned, look, &cx);
-        self.squares_after_the_end(&turned, look);
+        self.sense(|sensing, cx| sensing.handle_squares(now, &turned, look, cx));
+        self.leave_cleared();
         self.find_ready();
     }
 }

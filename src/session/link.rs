@@ -98,11 +98,10 @@ impl Table {
         if before != self.link {
             if self.link == Link::Ok {
                 self.names.reconnect();
-                self.sensing.handle_heard(self.now);
-                self.heard_after_the_end();
+                let now = self.now;
+                self.sense(|sensing, _| sensing.handle_heard(now));
             } else if before == Link::Ok {
-                self.sensing.handle_silence();
-                self.silence_after_the_end();
+                self.sense(|sensing, _| sensing.handle_silence());
             }
             self.tell_link();
         }

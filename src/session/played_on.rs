@@ -7,11 +7,10 @@ use super::alerts::{Notice, Source};
 use super::fold::context;
 use super::resolve::Resolved;
 use crate::Millis;
-use crate::board::Contents;
 use crate::game::{Change, CorrectionReason, Game, Ply, ResultState};
 use crate::publish::{AlertKind, Audience, CloseReason, Severity};
-use crate::sensing::{CLEARED, Context, Look, Observation, Sensing};
-use shakmaty::{Color, Move, Square};
+use crate::sensing::{CLEARED, Context, Observation, Sensing};
+use shakmaty::Move;
 
 /// The game as if it had not been ended.
 #[derive(Debug)]
@@ -134,46 +133,41 @@ impl Table {
         }
     }
 
-    pub(super) fn squares_after_the_end(&mut self, changes: &[(Square, Contents)], look: Look) {
-        let now = self.now;
-        self.sense_after_the_end(|sensing, cx| sensing.handle_squares(now, changes, look, cx));
+    /// Has the table's sensing do this, and that of the game as it would have gone on.
+    pub(super) fn sense(&mut self, act: impl Fn(&mut Sensing, &Context<'_>)) {
+        let (sensing, cx) = self.sensing();
+        act(sensing, &cx);
+        self.sense_after_the_end(act);
+    }
+
+    /// The same with what the game takes first: where it does not, its sensing is not told either. Whether the game of the table took it.
+    pub(super) fn hand_in(
+        &mut self,
+        take: impl Fn(&mut Game) -> bool,
+        act: impl Fn(&mut Sensing, &Context<'_>),
+    ) -> bool {
+        let is_taken = self.game.as_mut().is_some_and(&take);
+        if is_taken {
+            let (sensing, cx) = self.sensing();
+            act(sensing, &cx);
+        }
+        if self.played_on.as_mut().is_some_and(|on| take(&mut on.game)) {
+            self.sense_after_the_end(act);
+        }
+        is_taken
+    }
+
+    /// A board that is cleared or set up shows no play any more.
+    pub(super) fn leave_cleared(&mut self) {
         self.played_on.take_if(|on| {
             let board = on.game.line.tip().board();
             on.sensing.picture().differing(board).count() > CLEARED
         });
     }
 
-    pub(super) fn press_after_the_end(&mut self, side: Color, clk_ms: Option<u64>) {
-        let (now, shown) = (self.now, self.clock_times());
-        let on = self.played_on.as_mut();
-        if on.is_some_and(|on| on.game.handle_press(now, side, clk_ms, shown)) {
-            self.sense_after_the_end(|sensing, cx| sensing.handle_press(now, side, cx));
-        }
-    }
-
-    pub(super) fn clock_started_after_the_end(&mut self, side: Color) {
-        let now = self.now;
-        let on = self.played_on.as_mut();
-        if on.is_some_and(|on| on.game.handle_clock_started(now, side)) {
-            self.sense_after_the_end(|sensing, cx| sensing.handle_clock_running(now, cx));
-        }
-    }
-
-    pub(super) fn clock_stopped_after_the_end(&mut self) {
-        let now = self.now;
-        let on = self.played_on.as_mut();
-        if on.is_some_and(|on| on.game.handle_clock_stopped(now)) {
-            self.sense_after_the_end(|sensing, _| sensing.handle_clock_stopped(now));
-        }
-    }
-
-    pub(super) fn silence_after_the_end(&mut self) {
-        self.sense_after_the_end(|sensing, _| sensing.handle_silence());
-    }
-
-    pub(super) fn heard_after_the_end(&mut self) {
-        let now = self.now;
-        self.sense_after_the_end(|sensing, _| sensing.handle_heard(now));
+    pub(super) fn awaits_dump_after_the_end(&self) -> bool {
+        let cx = self.context_after_the_end();
+        cx.is_some_and(|(sensing, cx)| sensing.awaits_dump(&cx))
     }
 
     pub(super) fn show_times_after_the_end(&mut self, at: Millis) {
@@ -184,10 +178,15 @@ impl Table {
     }
 
     pub(super) fn next_timer_after_the_end(&self) -> Option<Millis> {
+        let (sensing, cx) = self.context_after_the_end()?;
+        sensing.poll_timeout(&cx)
+    }
+
+    fn context_after_the_end(&self) -> Option<(&Sensing, Context<'_>)> {
         let on = self.played_on.as_ref()?;
         let game = Some(&on.game);
         let cx = context(&self.settings, self.abilities, game, false, &self.clock);
-        on.sensing.poll_timeout(&cx)
+        Some((&on.sensing, cx))
     }
 
     pub(super) fn fire_after_the_end(&mut self) {
@@ -222,6 +221,7 @@ impl Table {
                 Observation::Moved(change) => on.take(now, change, attached),
                 Observation::Completed { side, by } => on.game.complete_last_of(side, by),
                 Observation::PromotionSeen { ply } => on.game.settle_promotion(ply),
+                Observation::AskDump => self.ask_dump = true,
                 // In what may be analysis nothing is a fault, and nothing a sign.
                 _ => {}
             }
