@@ -1,7 +1,7 @@
 //! The fold: what each entry makes of a table, and what falls due between them.
 
 use super::entry::{self, Entry, What};
-use super::{Settings, Table, Watch, alerts, array, link, output, restless, squares};
+use super::{Settings, Table, Watch, alerts, array, link, restless, squares};
 use crate::Millis;
 use crate::board::{self, Contents, Picture};
 use crate::clock::{self, Wing};
@@ -126,13 +126,22 @@ impl Table {
         if self.fire_between_games(now) {
             return;
         }
-        let (sensing, cx) = self.sensing();
-        let due = sensing.poll_timeout(&cx).is_some_and(|at| at <= now);
-        if due {
-            let name = sensing.handle_timeout(now, &cx);
-            self.stage(|| format!("  timer {name}"));
+        if self.sensing_due(now).is_some() {
+            self.fire_sensing(now);
         }
         self.fire_after_the_end();
+    }
+
+    /// When the table's sensing had something to do, if that is by `now`.
+    fn sensing_due(&self, now: Millis) -> Option<Millis> {
+        let at = self.sensing.poll_timeout(&self.context());
+        at.filter(|at| *at <= now)
+    }
+
+    fn fire_sensing(&mut self, now: Millis) {
+        let (sensing, cx) = self.sensing();
+        let name = sensing.handle_timeout(now, &cx);
+        self.stage(|| format!("  timer {name}"));
     }
 
     pub(super) fn next_timer(&self) -> Option<Millis> {
@@ -149,22 +158,17 @@ impl Table {
     fn settle(&mut self) {
         let mut rounds = 0;
         loop {
-            while let Some(observation) = self.sensing.poll_observation() {
-                self.stage(|| format!("  {}", output::observed(&observation)));
-                self.observe(observation);
-            }
+            self.take_observations();
             let now = self.now;
-            let (sensing, cx) = self.sensing();
             rounds += 1;
-            let Some(at) = sensing.poll_timeout(&cx).filter(|at| *at <= now) else {
+            let Some(at) = self.sensing_due(now) else {
                 break;
             };
             if rounds > MOST_AT_ONCE {
                 self.give_up(at);
                 break;
             }
-            let name = sensing.handle_timeout(now, &cx);
-            self.stage(|| format!("  timer {name}"));
+            self.fire_sensing(now);
         }
         self.settle_after_the_end();
         self.tell_dead_squares();

@@ -170,8 +170,7 @@ impl Table {
         let stands = self.stands();
         for (square, shows) in unread {
             let square = board::oriented(square, stands);
-            self.sensing.note_restless(square, shows);
-            self.sense_after_the_end(|sensing, _| sensing.note_restless(square, shows));
+            self.sense(|sensing, _| sensing.note_restless(square, shows));
         }
         read
     }
@@ -186,9 +185,7 @@ impl Table {
         let stop = |sensing: &mut Sensing, cx: &Context<'_>| {
             sensing.find_restless(name, since, before, cx)
         };
-        let (sensing, cx) = self.sensing();
-        stop(sensing, &cx);
-        self.sense_after_the_end(stop);
+        self.sense(stop);
     }
 
     /// Whether a game is followed on a board that names its men: whoever comes back to a restless square is known by his name, and what
