@@ -101,6 +101,8 @@ impl Sensing {
             stem,
             ..Tentative::new(base, rival.moves, self.last_change, 0, why)
         });
+        // What was answered is not read otherwise for what may be a man on his way off the board.
+        let replaces_last = base + 1 >= cx.line.len();
         let told = self.observations.len();
         let is_it = ask(self);
         // Who stands as the record does explains no more than it, unless half of a castling has become all of it, or a board that is quiet
@@ -113,7 +115,8 @@ impl Sensing {
                 let is_shown = |seen: &Seen| self.picture.agrees_with(seen.after.board());
                 goes_on
                     || (castled != last && castled.is_some_and(Move::is_castle))
-                    || (self.searched
+                    || (replaces_last
+                        && self.searched
                         && tentative.moves.last().is_some_and(is_shown)
                         && !self.picture.agrees_with(cx.line.tip().board()))
             }
