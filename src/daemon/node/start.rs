@@ -43,7 +43,7 @@ impl StartError {
     }
 }
 
-/// Everything in a configuration for which [`run`] would not start, found before anything is opened.
+/// Everything in a configuration for which [`super::run`] would not start, found before anything is opened.
 pub fn refusals(config: &Config) -> Vec<StartError> {
     let mut refusals = Vec::new();
     match mqtt_settings(config, "") {
