@@ -31,8 +31,6 @@ pub struct Game {
     pub rev: u64,
     /// The start position has stood on the board.
     pub ready: bool,
-    /// The kings have shown a result that is only proposed: nothing that the board shows is play before somebody says so.
-    pub held: bool,
     pub clocks: Clocks,
     pub started_at: Option<Millis>,
     pub last_move_at: Option<Millis>,
@@ -139,7 +137,6 @@ impl Game {
             pairing: Pairing::default(),
             rev: 1,
             ready: false,
-            held: false,
             clocks: Clocks::default(),
             started_at: None,
             last_move_at: None,
@@ -551,7 +548,7 @@ impl Game {
     }
 
     pub fn is_followed(&self) -> bool {
-        self.ready && !self.is_over() && !self.held
+        self.ready && !self.is_over() && !self.is_held()
     }
 
     /// Whether a move was made in this game, be it before the position that the record begins with.

@@ -222,6 +222,14 @@ impl Game {
         }
     }
 
+    /// Whether the kings have shown a result that is only proposed: nothing that the board shows is play before somebody says so. Kings
+    /// that may only be in the hands hold nothing.
+    pub fn is_held(&self) -> bool {
+        self.verdict.state == Some(ResultState::Proposed)
+            && self.verdict.by == Some(ResultBy::Kings)
+            && self.verdict.reason != Some(Reason::KingsInHand)
+    }
+
     /// The game goes on, as if nobody had said how it ended.
     pub fn reopen(&mut self, reason: Option<Reason>) {
         self.verdict = Verdict {
@@ -229,7 +237,6 @@ impl Game {
             ..Verdict::default()
         };
         self.ended_at = None;
-        self.held = false;
         self.change();
     }
 
@@ -269,13 +276,11 @@ impl Game {
         }
         if let Some(why) = contradiction {
             self.propose_result(result, ResultBy::Kings);
-            self.held = true;
             return Sign::Contradicted(why);
         }
         if propose || may_be_play {
             self.propose_result(result, ResultBy::Kings);
             self.verdict.reason = may_be_play.then_some(Reason::KingsInHand);
-            self.held |= !may_be_play;
             return Sign::Proposed;
         }
         let termination = if on_time { "time forfeit" } else { "normal" };

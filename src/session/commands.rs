@@ -268,7 +268,7 @@ impl Table {
         }
         let (sensing, cx) = self.sensing();
         sensing.follow(now, wait, &cx);
-        if self.game.as_ref().is_some_and(|game| game.held) {
+        if self.game.as_ref().is_some_and(|game| game.is_held()) {
             self.hold_game();
         }
         self.close_doubt();
@@ -537,7 +537,7 @@ impl Table {
             self.tell_last_capture();
         }
         let Some(game) = &mut self.game else { return };
-        let (over, held) = (game.is_over(), game.held);
+        let (over, held) = (game.is_over(), game.is_held());
         if verdict.result == GameResult::Unknown {
             let ended_with = game.line.tip().clone();
             game.reopen(verdict.reason);

@@ -316,7 +316,7 @@ impl Table {
             self.take_observations();
         }
         self.tell_game();
-        if self.game.as_ref().is_some_and(|game| game.held) {
+        if self.game.as_ref().is_some_and(Game::is_held) {
             self.hold_game();
         }
         match sign {

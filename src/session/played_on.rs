@@ -226,7 +226,7 @@ impl Table {
                 _ => {}
             }
         }
-        let is_held = self.game.as_ref().is_some_and(|game| game.held);
+        let is_held = self.game.as_ref().is_some_and(Game::is_held);
         let goes_on = |on: &PlayedOn| on.is_end_undone() || (is_held && on.is_pressed_since());
         if self.played_on.as_deref().is_some_and(goes_on) {
             self.take_end_back();
@@ -285,7 +285,7 @@ impl Table {
         };
         while on.game.poll_event().is_some() {}
         // Of kings that the clock contradicts the arbiter knows.
-        if self.game.as_ref().is_none_or(|game| game.held) {
+        if self.game.as_ref().is_none_or(Game::is_held) {
             return;
         }
         let (told, audience, severity) = if on.is_pressed_since() {
