@@ -8,6 +8,15 @@ impl Sensing {
         (open.count() > ACCIDENT).then(|| Fault::new(FaultKind::Gap, open, since))
     }
 
+    /// Whether what nothing explains may be somebody's deed: play is followed, from where the record stands.
+    pub(super) fn may_find_faults(&self, cx: &Context<'_>) -> bool {
+        self.waiting.is_none()
+            && !self.has_changed_frozen()
+            && !self.is_no_play(cx)
+            && self.away.is_none()
+            && !self.is_in_gap()
+    }
+
     /// What stands on the board that nothing explains, as a fault; these squares are left out. Where it was `pressed` over, nothing is
     /// on its way off the board any more. With it comes the move that was made beside it, which has to be told first.
     pub(super) fn new_fault(
@@ -16,12 +25,7 @@ impl Sensing {
         pressed: Option<Color>,
         cx: &Context<'_>,
     ) -> Option<(Option<Seen>, Fault)> {
-        if self.waiting.is_some()
-            || self.has_changed_frozen()
-            || self.is_no_play(cx)
-            || self.away.is_some()
-            || self.is_in_gap()
-        {
+        if !self.may_find_faults(cx) {
             return None;
         }
         let view = self.view(cx);

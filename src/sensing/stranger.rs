@@ -11,6 +11,10 @@ impl Sensing {
     /// Sets aside who has stood for long where nobody can have gone, so that what is played beside him can be read: it may never come to
     /// rest. Whether there is such a man.
     pub(super) fn set_aside_strangers(&mut self, now: Millis, cx: &Context<'_>) -> bool {
+        // What a board that is gone showed last is held against nobody.
+        if self.silent || !self.may_find_faults(cx) {
+            return false;
+        }
         let strangers = self.strangers(now.saturating_sub(self.timing.grace), &self.view(cx));
         let found = (1..=MOST).contains(&strangers.count());
         if found {
@@ -78,5 +82,52 @@ impl Sensing {
                 && men
                     .iter()
                     .any(|man| self.picture.agrees_at(square, Some(*man))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Sense;
+
+    /// A pawn that belongs to no move stands on this square of the initial array.
+    fn with_stranger(color: Color, square: Square, cx: &Context<'_>) -> Sensing {
+        let mut sensing = Sensing::new(Timing::default());
+        sensing.restart(Picture::of(cx.line.tip().board(), Sense::Piece), 0);
+        let pawn = Contents::Piece(Role::Pawn.of(color));
+        sensing.handle_squares(1_000, &[(square, pawn)], Look::Update, cx);
+        sensing
+    }
+
+    #[test]
+    fn a_stranger_is_set_aside_where_play_is_followed() {
+        let line = Line::new(Position::initial());
+        let cx = Context {
+            line: &line,
+            following: true,
+            setting_up: false,
+            has_clock: true,
+            unstarted: false,
+            can_dump: false,
+            time_trouble: false,
+        };
+        let setting_up = Context {
+            setting_up: true,
+            ..cx
+        };
+        for (color, square) in [(Color::White, Square::H5), (Color::Black, Square::H4)] {
+            let begun = with_stranger(color, square, &cx);
+            assert!(!begun.clone().set_aside_strangers(2_000, &cx));
+            assert!(!begun.clone().set_aside_strangers(9_000, &setting_up));
+            let mut unheard = begun.clone();
+            unheard.handle_silence();
+            assert!(!unheard.set_aside_strangers(9_000, &cx));
+            let mut heard = begun;
+            assert!(heard.set_aside_strangers(9_000, &cx));
+            assert_eq!(heard.faulty(), Bitboard::from(square));
+            assert_eq!(heard.beside_play(), [square]);
+            // He is told once.
+            assert!(!heard.set_aside_strangers(10_000, &cx));
+        }
     }
 }
