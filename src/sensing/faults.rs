@@ -308,6 +308,15 @@ impl Sensing {
         self.look_due = true;
     }
 
+    /// Tells once more of what stands on these squares. For whoever kept it back.
+    pub fn tell_faults_on(&mut self, squares: Bitboard) {
+        let is_there =
+            |fault: &&Fault| (fault.squares & squares).any() && fault.level > Level::Unsaid;
+        for fault in self.faults.iter().filter(is_there) {
+            tell(&mut self.observations, fault);
+        }
+    }
+
     /// A press makes what stands loud: the presser's own irregular move, and anything displaced.
     pub(super) fn raise_levels(&mut self, level: Level, press: Press, cx: &Context<'_>) {
         let side = press.side;

@@ -393,7 +393,7 @@ impl Table {
                 quiet.map(|since| since + self.settings.timing.quiet),
                 Timer::Quiet,
             ),
-            (self.restless.calm_at(), Timer::Calm),
+            (self.calm_due(), Timer::Calm),
             (self.unrest_due(), Timer::Unrest),
         ]
     }

@@ -99,6 +99,7 @@ impl Table {
             if self.link == Link::Ok {
                 self.names.reconnect();
                 let now = self.now;
+                self.restless.wait_anew(now);
                 self.sense(|sensing, _| sensing.handle_heard(now));
             } else if before == Link::Ok {
                 self.sense(|sensing, _| sensing.handle_silence());

@@ -2,10 +2,10 @@
 //! shows says nothing, be it the right thing for a moment. It is not read until it has been calm for a while.
 
 use super::Table;
-use super::alerts::{Notice, Source};
+use super::alerts::Source;
 use crate::Millis;
 use crate::board::{self, Contents, Picture, Sense};
-use crate::publish::{AlertKind, Audience, CloseReason, Severity};
+use crate::publish::{CloseReason, Link};
 use crate::sensing::{Context, Look, Sensing};
 use shakmaty::{Bitboard, Square};
 use std::collections::{BTreeMap, VecDeque};
@@ -109,8 +109,13 @@ impl Restless {
         self.squares.keys().copied()
     }
 
+    /// The board is heard again: what its squares did meanwhile nobody knows.
+    pub(super) fn wait_anew(&mut self, now: Millis) {
+        self.squares.values_mut().for_each(|last| *last = now);
+    }
+
     /// When the first of them is calm, if it does not change any more.
-    pub(super) fn calm_at(&self) -> Option<Millis> {
+    fn calm_at(&self) -> Option<Millis> {
         self.squares.values().min().map(|last| last + CALM_MS)
     }
 
@@ -210,7 +215,12 @@ impl Table {
         self.read_again(left.map(|square| board::oriented(square, stands)).collect());
     }
 
-    /// Squares that are calm are read again.
+    /// When the first restless square is calm. Of a board that is gone nobody knows.
+    pub(super) fn calm_due(&self) -> Option<Millis> {
+        self.restless.calm_at().filter(|_| self.link == Link::Ok)
+    }
+
+    /// Squares that are calm are read again, and what is still wrong there is the arbiter's.
     pub(super) fn read_calm(&mut self) {
         let now = self.now;
         let calm = self.restless.take_calm(now);
@@ -219,6 +229,9 @@ impl Table {
                 self.close_alert(Source::Misread(*square), CloseReason::Restored);
             }
         }
+        let stands = self.stands();
+        let names = calm.iter().map(|square| board::oriented(*square, stands));
+        self.sensing.tell_faults_on(names.collect());
         self.read_again(calm);
     }
 
@@ -261,14 +274,8 @@ impl Table {
 
     fn tell_restless(&mut self, square: Square) {
         let name = board::oriented(square, self.stands());
-        let mut notice = Notice::new(
-            AlertKind::SquareFaulty,
-            Audience::Operator,
-            Severity::Info,
-            format!("{name} changes again and again. Look at this square."),
-        );
-        notice.squares = Bitboard::from(name);
-        self.raise(Source::Misread(square), notice);
+        let says = format!("{name} changes again and again. Look at this square.");
+        self.tell_square_faulty(Source::Misread(square), name.into(), says);
     }
 }
 

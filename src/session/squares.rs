@@ -120,14 +120,8 @@ impl Table {
             misread.filter(|square| in_place && self.misreads.is_often(*square, now))
         {
             let name = board::oriented(square, self.stands());
-            let mut notice = Notice::new(
-                AlertKind::SquareFaulty,
-                Audience::Operator,
-                Severity::Info,
-                format!("{name} is often misread for a moment. Look at this square."),
-            );
-            notice.squares = Bitboard::from(name);
-            self.raise(Source::Misread(square), notice);
+            let says = format!("{name} is often misread for a moment. Look at this square.");
+            self.tell_square_faulty(Source::Misread(square), name.into(), says);
         }
     }
 
@@ -149,14 +143,14 @@ impl Table {
             1 => format!("{names} may not show what stands there. Look at this square."),
             _ => format!("one of {names} may not show what stands there. Look at these squares."),
         };
-        let mut notice = Notice::new(
-            AlertKind::SquareFaulty,
-            Audience::Operator,
-            Severity::Info,
-            says,
-        );
-        notice.squares = dead;
-        self.raise(Source::DeadSquares, notice);
+        self.tell_square_faulty(Source::DeadSquares, dead, says);
+    }
+
+    pub(super) fn tell_square_faulty(&mut self, source: Source, squares: Bitboard, says: String) {
+        let (audience, severity) = (Audience::Operator, Severity::Info);
+        let mut notice = Notice::new(AlertKind::SquareFaulty, audience, severity, says);
+        notice.squares = squares;
+        self.raise(source, notice);
     }
 }
 
