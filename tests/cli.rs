@@ -444,14 +444,19 @@ fn what_the_shipped_example_offers_works() {
     }
 }
 
-#[tokio::test]
-async fn a_port_is_recorded_until_it_is_stopped() {
-    let (mut board, mut line) = SerialStream::pair().unwrap();
+/// A board's end, and the port that it is plugged in to.
+fn port() -> (SerialStream, String, fs::File) {
+    let (board, mut line) = SerialStream::pair().unwrap();
     let path = line.name().unwrap();
     // Held open, as reading the board's end fails while nobody has the other; but without the lock that this one carries.
     line.set_exclusive(false).unwrap();
-    let _held = fs::File::open(&path).unwrap();
-    drop(line);
+    let held = fs::File::open(&path).unwrap();
+    (board, path, held)
+}
+
+#[tokio::test]
+async fn a_port_is_recorded_until_it_is_stopped() {
+    let (mut board, path, _held) = port();
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("game.trace");
     let args = ["record", "--port", &path, "--out", trace.to_str().unwrap()];
@@ -507,11 +512,7 @@ async fn a_port_is_recorded_until_it_is_stopped() {
 /// What cannot be read is recorded all the same, and said while there is time to mend it; a replay says it too.
 #[tokio::test]
 async fn a_recording_of_another_make_is_told() {
-    let (mut board, mut line) = SerialStream::pair().unwrap();
-    let path = line.name().unwrap();
-    line.set_exclusive(false).unwrap();
-    let _held = fs::File::open(&path).unwrap();
-    drop(line);
+    let (mut board, path, _held) = port();
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("game.trace");
     let trace = trace.to_str().unwrap();

@@ -16,7 +16,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub table: String,
-    /// What its board speaks, unless it is found to be another. Whoever begins asks [`crate::board::is_supported`] first: what this build cannot read is skipped whole.
+    /// What its board speaks, unless it is found to be another. Whoever begins asks [`crate::board::is_supported`] first: what this build
+    /// cannot read is skipped whole.
     pub family: Family,
     /// A board of any other that this build reads may stand there too.
     pub takes_all: bool,
